@@ -75,7 +75,7 @@ def flag(name: str, help: str, **settings: Any) -> Option:
 #: What rows of measurements can be printed as.
 ROWS = (
     flag("--json", "print the rows as JSON"),
-    flag("--markdown", "print a Markdown table, as in the documents"),
+    flag("--markdown", "print the table in Markdown"),
 )
 
 

@@ -64,27 +64,20 @@ def rows_result(
     group: Callable[[Row], object],
     *,
     data: Any = None,
-    markdown: Callable[[Sequence[Row]], Iterable[Sequence[str]]] | None = None,
     holds: bool = True,
 ) -> Result:
     """A table of measurements, whose first ``texts`` columns are words.
 
     ``group``: Gives what rows between two lines have in common.
     ``data``: Is what JSON has, if not the rows.
-    ``markdown``: Gives the titles and then the rows of the table for documents; by default it is that for people.
     """
 
-    def table(lines: Iterable[Sequence[str]]) -> Iterator[Table]:
-        titles, *cells = lines
+    def table() -> Iterator[Table]:
+        cells = [[cell(row) for cell in columns.values()] for row in rows]
         breaks = {number for number in range(1, len(rows)) if group(rows[number]) != group(rows[number - 1])}
-        yield Table(titles, cells, range(texts, len(titles)), breaks)
+        yield Table(list(columns), cells, range(texts, len(columns)), breaks)
 
-    def lines() -> Iterator[Sequence[str]]:
-        yield list(columns)
-        yield from ([cell(row) for cell in columns.values()] for row in rows)
-
-    document = table(markdown(rows)) if markdown else None
-    return Result(rows if data is None else data, table(lines()), holds, document)
+    return Result(rows if data is None else data, table(), holds)
 
 
 def column(key: str, form: str = "") -> Callable[[Row], str]:

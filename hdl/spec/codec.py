@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any
 
 from cdma.base.errors import ParameterError
 
@@ -41,31 +41,6 @@ def _of_the_user(text: str) -> dict[str, str]:
 CODECS: dict[str, str] = {DEFAULT: "cdma.hdl.spec.codec:CODEC", **_of_the_user(os.environ.get(VARIABLE, ""))}
 
 
-class Shape(Protocol):
-    """What the hardware of a codec is to be built for. A :class:`~cdma.hdl.spec.codec.CodecConfig` is one."""
-
-    @property
-    def format(self) -> StreamFormat: ...
-
-    @property
-    def lanes(self) -> int: ...
-
-    @property
-    def beats(self) -> int: ...
-
-    @property
-    def units(self) -> int: ...
-
-    @property
-    def header_reads(self) -> int: ...
-
-    @property
-    def runtime_values(self) -> bool: ...
-
-    @property
-    def pipelined(self) -> bool: ...
-
-
 @dataclass(frozen=True)
 class Codec:
     """One codec: its format, its hardware, its model, and what its tests need to know.
@@ -79,10 +54,10 @@ class Codec:
     ``runtime_table``: Whether its hardware can take its table on a port. An engine then has a table per channel.
     ``pipelined``: Whether its hardware can be built for FPGAs.
     ``small_queue``: Whether its codecs can be built smaller, with a queue of less than two beats.
-    ``check``: Refuses a :class:`Shape` that the hardware cannot be built for.
-    ``compressor``, ``decompressor``: Components made from a :class:`~cdma.hdl.spec.codec.CodecConfig`, with the ports
-        of ``cdma.hdl.codec.parts.interface``. Each packet has one report: the words that came in and went out, the
-        literals and an error, in packet order.
+    ``check``: Refuses a :class:`CodecConfig` that the hardware cannot be built for.
+    ``compressor``, ``decompressor``: Components made from a :class:`CodecConfig`, with the ports of
+        ``cdma.hdl.codec.parts.interface``. Each packet has one report: the words that came in and went out, the literals
+        and an error, in packet order.
     ``model``: The :class:`cdma.sim.codec.model.CodecModel` that its hardware must agree with.
     ``bench``: The :class:`cdma.verif.stream.codec.codec_bench.CodecBench` of its regression: stimuli and limits.
     """
@@ -93,7 +68,7 @@ class Codec:
     runtime_table: bool
     pipelined: bool
     small_queue: bool
-    check: Callable[[Shape], None]
+    check: Callable[[CodecConfig], None]
     compressor: str
     decompressor: str
     model: str
@@ -304,39 +279,39 @@ _MOST_UNITS = 64
 _PIPELINE_BEATS = 4
 
 
-def _check(shape: Shape) -> None:
-    form = shape.format
+def _check(config: CodecConfig) -> None:
+    form = config.format
     if form.mask_words:
-        _check_levels(shape)
-    if shape.units < form.align_words:
+        _check_levels(config)
+    if config.units < form.align_words:
         raise ParameterError(
-            f"lanes is {shape.lanes}, a beat of {shape.units * form.stream_bits / 8:g} bytes, with windows padded to "
+            f"lanes is {config.lanes}, a beat of {config.units * form.stream_bits / 8:g} bytes, with windows padded to "
             "more; a beat must be at least as long as what windows are padded to"
         )
-    if shape.units > _MOST_UNITS:
+    if config.units > _MOST_UNITS:
         raise ParameterError(
-            f"lanes is {shape.lanes} with a field in words of {form.word_bits} bits; a beat has at most {_MOST_UNITS} "
+            f"lanes is {config.lanes} with a field in words of {form.word_bits} bits; a beat has at most {_MOST_UNITS} "
             "bytes of such words"
         )
-    if shape.pipelined:
-        _check_pipelined(shape)
-    if shape.runtime_values and not form.table_size(at_run_time=True):
+    if config.pipelined:
+        _check_pipelined(config)
+    if config.runtime_values and not form.table_size(at_run_time=True):
         raise ParameterError("runtime_values is true; with one code bit and zero the format has no table")
-    if shape.lanes > shape.format.window:
+    if config.lanes > config.format.window:
         raise ParameterError(
-            f"lanes is {shape.lanes}; it must not exceed the window of {shape.format.window} words, "
+            f"lanes is {config.lanes}; it must not exceed the window of {config.format.window} words, "
             "because a beat never spans two windows"
         )
-    if shape.pipelined and shape.beats < _PIPELINE_BEATS:
+    if config.pipelined and config.beats < _PIPELINE_BEATS:
         raise ParameterError(
-            f"lanes is {shape.lanes} with a window of {shape.format.window} words; a pipelined codec needs windows of "
+            f"lanes is {config.lanes} with a window of {config.format.window} words; a pipelined codec needs windows of "
             f"at least {_PIPELINE_BEATS} beats, because it takes so many cycles from one header to the next"
         )
 
 
-def _check_levels(shape: Shape) -> None:
-    form = shape.format
-    if shape.pipelined or not isinstance(form, Format) or form.field_bits or form.padded:
+def _check_levels(config: CodecConfig) -> None:
+    form = config.format
+    if config.pipelined or not isinstance(form, Format) or form.field_bits or form.padded:
         raise ParameterError(
             "levels is 2; codecs of two levels are plain, with codes of whole words and windows without padding"
         )
@@ -345,22 +320,22 @@ def _check_levels(shape: Shape) -> None:
             f"group is {form.group}; in hardware the mask of a group is as long as a header, "
             f"{form.window * form.code_bits} bits"
         )
-    if 2 * form.header_words > shape.units:
+    if 2 * form.header_words > config.units:
         raise ParameterError(
-            f"lanes is {shape.lanes}, a beat of {shape.units} words; with two levels a beat must be as long as a mask and "
+            f"lanes is {config.lanes}, a beat of {config.units} words; with two levels a beat must be as long as a mask and "
             f"a header, {2 * form.header_words} words"
         )
 
 
-def _check_pipelined(shape: Shape) -> None:
-    form = shape.format
+def _check_pipelined(config: CodecConfig) -> None:
+    form = config.format
     if form.parts > 1 and not form.zero:
         raise ParameterError(
             "zero is false in a format with a field; pipelined codecs are built for such formats with zero only"
         )
-    if form.align_words > 1 and form.header_words // shape.header_reads + form.align_words > shape.units:
+    if form.align_words > 1 and form.header_words // config.header_reads + form.align_words > config.units:
         raise ParameterError(
-            f"lanes is {shape.lanes}, a beat of {shape.units * form.stream_bits / 8:g} bytes; in a pipelined codec a beat "
+            f"lanes is {config.lanes}, a beat of {config.units * form.stream_bits / 8:g} bytes; in a pipelined codec a beat "
             "must be as long as a header and what windows are padded to"
         )
 

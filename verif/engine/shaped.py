@@ -43,10 +43,6 @@ class ShapedTransfer(Transfer):
         return super().lowest | {end: self.shape.lowest}
 
     @property
-    def moved(self) -> int:
-        return self.shape.moved
-
-    @property
     def room(self) -> int:
         return super().room if self.reads else self.shape.span
 

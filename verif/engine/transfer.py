@@ -96,11 +96,6 @@ class Transfer:
         """Bytes at the destination, from the lowest one on, that are checked."""
         return self.capacity
 
-    @property
-    def moved(self) -> int | None:
-        """Bytes that a shape has in device memory; None without a shape."""
-        return None
-
     def record(self) -> bytes:
         return pack(DESCRIPTOR, self.descriptor)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from cdma.command import ROWS, option
 from cdma.hdl.spec.codec import BLOCKS
@@ -22,8 +22,6 @@ _COLUMNS: Columns = {
     "bytes/cycle": column("bytes_per_cycle", ".2f"),
     "latency": column("latency"),
 }
-#: The densities that the documents show.
-_SHOWN = (0.0, 0.2, 0.5, 0.8, 1.0)
 
 
 def _run(arguments: argparse.Namespace) -> Result:
@@ -43,7 +41,7 @@ def _run(arguments: argparse.Namespace) -> Result:
         for design in designs:
             rows += measure_codec(design, arguments.seed, advance)
     holds = all(row["cycles"] <= row["bound"] for row in rows)
-    return rows_result(rows, _columns(rows), 2, _group, markdown=_markdown, holds=holds)
+    return rows_result(rows, _columns(rows), 2, _group, holds=holds)
 
 
 def _columns(rows: Sequence[Row]) -> Columns:
@@ -62,42 +60,6 @@ def _shape(row: Row) -> str:
 
 def _group(row: Row) -> tuple[str, str]:
     return row["direction"], _shape(row)
-
-
-def _markdown(rows: Sequence[Row]) -> Iterator[Sequence[str]]:
-    """Raw bytes per cycle by density, a row per direction and shape, and how near it came to the bound."""
-    if "coverage" in rows[0]:
-        yield from _by_coverage(rows)
-        return
-    yield [
-        *("direction", "lanes x bits"),
-        *(f"density {density:g}" for density in _SHOWN),
-        *("first beat out, dense", "cycles under the bound, least"),
-    ]
-    groups: dict[tuple[str, str], dict[float, Row]] = {}
-    for row in rows:
-        groups.setdefault(_group(row), {})[row["density"]] = row
-    for titles, group in groups.items():
-        rates = (f"{group[density]['bytes_per_cycle']:.2f}" for density in _SHOWN)
-        slack = min(row["bound"] - row["cycles"] for row in group.values())
-        yield [*titles, *rates, f"{group[1.0]['latency']} cycles", str(slack)]
-
-
-def _by_coverage(rows: Sequence[Row]) -> Iterator[Sequence[str]]:
-    """The share of the cycles in which the busier port moves a beat, by coverage, a row per direction and density."""
-    coverages = sorted({row["coverage"] for row in rows})
-    yield [
-        *("direction", "density"),
-        *(f"coverage {coverage:g}" for coverage in coverages),
-        "cycles under the bound, least",
-    ]
-    groups: dict[tuple[str, float], list[Row]] = {}
-    for row in rows:
-        groups.setdefault((row["direction"], row["density"]), []).append(row)
-    for (direction, density), group in groups.items():
-        ports = {row["coverage"]: f"{row['port']:.1%}" for row in group}
-        slack = min(row["bound"] - row["cycles"] for row in group)
-        yield [direction, f"{density:g}", *(ports.get(coverage, "") for coverage in coverages), str(slack)]
 
 
 COMMAND = block_command(

@@ -114,7 +114,7 @@ def _run(arguments: argparse.Namespace) -> Result:
     more = {title: cell for name in shown for title, cell in _MORE[name].items()}
     if dram:
         more.pop("of the memory", None)
-    return rows_result(rows, {**_COLUMNS, **more}, 3, _group, markdown=None if more else _markdown)
+    return rows_result(rows, {**_COLUMNS, **more}, 3, _group)
 
 
 def _designs(arguments: argparse.Namespace) -> Iterator[EngineDesign]:
@@ -277,18 +277,6 @@ def _group(row: Row) -> tuple[str, str]:
 
 def _label(row: Row) -> str:
     return row["direction"] + (" (both at once)" if row["concurrent"] else "")
-
-
-def _markdown(rows: Sequence[Row]) -> Iterator[Sequence[str]]:
-    """The least utilisation over all densities, a line per ports, direction, mode and size, a column per latency."""
-    latencies = sorted({row["memory_latency"] for row in rows})
-    yield ["ports", "direction", "mode", "bytes", *(f"latency {latency}" for latency in latencies)]
-    groups: dict[tuple[str, str, str, int], dict[int, float]] = {}
-    for row in rows:
-        cells = groups.setdefault((*_group(row), row["mode"], row["bytes"]), {})
-        cells[row["memory_latency"]] = min(cells.get(row["memory_latency"], 1), row["utilisation"])
-    for (ports, label, mode, size), cells in groups.items():
-        yield [ports, label, mode, f"{size:,}", *(f"{cells[latency]:.1%}" for latency in latencies)]
 
 
 COMMAND = block_command(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +41,7 @@ def _run(arguments: argparse.Namespace) -> Result:
 
         plot_units(rows, arguments.plot)
     rows.sort(key=lambda row: (row["direction"], row["pattern"] != "scattered", row["pattern"]))
-    return rows_result(rows, _COLUMNS, 2, _group, markdown=_markdown)
+    return rows_result(rows, _COLUMNS, 2, _group)
 
 
 def _measure(arguments: argparse.Namespace) -> list[Row]:
@@ -103,32 +103,6 @@ def _cases(arguments: argparse.Namespace, design: EngineDesign) -> list[dict[str
 
 def _group(row: Row) -> tuple[str, str]:
     return row["direction"], row["pattern"]
-
-
-def _markdown(rows: Sequence[Row]) -> Iterator[Sequence[str]]:
-    """A line per direction, pattern and density, a column per number of units: share of the bound, and of the link."""
-    counts = sorted({row["units"] for row in rows})
-    yield ["direction", "literals", "ratio", *(f"{n} unit{'s' * (n > 1)}" for n in counts)]
-    lines: dict[tuple[str, str], dict[int, Row]] = {}
-    for row in rows:
-        scattered = row["pattern"] == "scattered"
-        literals = f"{row['density']:.1%} of the words" if scattered else _PATTERNS[row["pattern"]]
-        lines.setdefault((row["direction"], literals), {})[row["units"]] = row
-    for (direction, literals), cells in lines.items():
-        ratios = [f"{row['ratio']:.2f}" for row in cells.values()]
-        yield [
-            direction,
-            literals,
-            ratios[0] if len(set(ratios)) == 1 else f"{ratios[0]} to {ratios[-1]}",
-            *(_cell(cells[count]) if count in cells else "" for count in counts),
-        ]
-
-
-_PATTERNS = {"alternating": "in each second stripe", "one unit": "in the stripes of one unit"}
-
-
-def _cell(row: Row) -> str:
-    return f"{row['share']:.1%} ({row['link_utilisation']:.1%})"
 
 
 COMMAND = block_command(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from cdma.hdl.spec.codec import Codec, Shape
+from cdma.hdl.spec.codec import Codec, CodecConfig
 from cdma.hdl.spec.format import StreamFormat
 from cdma.hdl.spec.settings import check_choice, check_settings, setting
 
@@ -29,7 +29,7 @@ class Verbatim(StreamFormat):
         )
 
 
-def _check(shape: Shape) -> None:
+def _check(config: CodecConfig) -> None:
     """Every number of lanes will do."""
 
 

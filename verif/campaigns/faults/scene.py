@@ -13,7 +13,6 @@ from cdma.hdl.spec.options import PAGE_BYTES, packed_pages
 from cdma.hdl.spec.records import Mode, Status
 from cdma.sim.engine.transfer import TransferRules
 from cdma.verif.engine.memory import AROUND, GUARD
-from cdma.verif.engine.owners import check_promises
 from cdma.verif.engine.transfer import Transfer, base_like, difference, random_words, transfer
 
 from .machine import Event, Machine, Pace, Side, State
@@ -238,7 +237,6 @@ class Scene:
     def completes(self, made: Transfer, completion: Mapping[str, int]) -> None:
         """Compares a completion and the destination with the specification."""
         compare(made, completion)
-        check_promises(self.config, self.channel, made.descriptor, completion)
         self.holds(made)
 
     def ends(self, made: Transfer, completion: Mapping[str, int], cut: tuple[Status, ...]) -> bool:

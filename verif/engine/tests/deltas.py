@@ -7,15 +7,21 @@ from collections.abc import Iterator
 
 from cocotbext.axi import AxiResp
 
-from cdma.hdl.spec.records import COMPLETION, Mode, Status
-from cdma.sim.engine.memory import unpack
+from cdma.hdl.spec.records import Mode, Status
 from cdma.verif.engine.bench import CHANNELS, EngineBench
-from cdma.verif.engine.context import both, changed, engine_test, expect_refusal, some_length
+from cdma.verif.engine.context import (
+    BUS_ERRORS,
+    both,
+    changed,
+    completed,
+    engine_test,
+    expect_failure,
+    expect_refusal,
+    some_length,
+)
 from cdma.verif.engine.shaped import some_shape
 from cdma.verif.engine.transfer import Transfer
 from cdma.verif.simulator.plan import planned
-
-_STATUSES = {AxiResp.SLVERR: Status.READ_SLVERR, AxiResp.DECERR: Status.READ_DECERR}
 
 
 def _in_place(bench: EngineBench, words: int, mode: Mode) -> Transfer:
@@ -126,7 +132,7 @@ async def wrong_bases(bench: EngineBench, budget: int) -> None:
 async def base_errors(bench: EngineBench, budget: int) -> None:
     config, rng = bench.config, bench.rng
     bench.pauses(0.2)
-    dev, beat = bench.memory["dev"], config.dev_data_bits // 8
+    dev, beat, reads = bench.memory["dev"], config.dev_data_bits // 8, BUS_ERRORS["read"]
     words = config.burst("dev") * beat * 5 // 2 * 8 // config.format.word_bits
 
     async def one(channel: str, response: AxiResp, mode: Mode, *, both_fail: bool) -> None:
@@ -137,26 +143,23 @@ async def base_errors(bench: EngineBench, budget: int) -> None:
         at = rng.choice((base, base + length - 1, rng.randrange(base, base + length)))
         source, memory = made.descriptor["source"], bench.memory[rules.source]
         dev.spoil({at: response})
-        want = (_STATUSES[response], at // beat * beat)
+        want = (reads[response], at // beat * beat)
         if both_fail:
-            other = next(each for each in _STATUSES if each != response)
+            other = next(each for each in reads if each != response)
             memory.spoil({source: other})
             width = config.data_bits(rules.source) // 8
-            want = (_STATUSES[other], source // width * width)
+            want = (reads[other], source // width * width)
         await end.submit([each.record() for each in (before, made, after)])
         bench.check(channel, before, await end.next())
-        got = unpack(COMPLETION, await end.next())
-        assert (got["status"], got["address"]) == want, (made.descriptor, got, want)
+        await expect_failure(bench, channel, made, *want)
         dev.mend(at)
         if both_fail:
             memory.mend(source)
         bench.check_memory(channel, made, exact=False)
         bench.check(channel, after, await end.next())
-        bench.checks += 2
 
     async def behind_the_data() -> None:
         """A stream that ends in its first beat, of a base that no buffer holds and whose last beat cannot be read."""
-        end = bench.channels["prefetch"]
         short, length = bytes(config.format.moved_bits // 8), 4 * config.read_buffer * beat
         made = bench.transfer(
             "prefetch",
@@ -169,18 +172,15 @@ async def base_errors(bench: EngineBench, budget: int) -> None:
         )
         last = made.descriptor[made.base_field] + made.descriptor["length"] - 1
         dev.spoil({last: AxiResp.SLVERR})
-        await end.submit([made.record()])
-        got = unpack(COMPLETION, await end.next())
-        want = (Status.READ_SLVERR, last // beat * beat)
-        assert (got["status"], got["address"]) == want, (made.descriptor, got, want)
+        await bench.channels["prefetch"].submit([made.record()])
+        await expect_failure(bench, "prefetch", made, Status.READ_SLVERR, last // beat * beat)
         dev.mend(last)
         bench.check_memory("prefetch", made, exact=False)
         await bench.run("prefetch", [bench.transfer("prefetch", 100, based=True) for _ in range(3)])
-        bench.checks += 1
 
     for channel in CHANNELS:
         await bench.channels[channel].enable()
-        for response, mode, fails in itertools.product(_STATUSES, (Mode.RAW, Mode.ZVC), (False, True)):
+        for response, mode, fails in itertools.product(reads, (Mode.RAW, Mode.ZVC), (False, True)):
             await one(channel, response, mode, both_fail=fails)
     for _ in range(4):
         await behind_the_data()
@@ -209,7 +209,7 @@ async def silent_base(bench: EngineBench, budget: int) -> None:
             if channel == "offload":
                 await _source_has_come(bench)
                 dev.frozen = True
-            got = unpack(COMPLETION, await end.next())
+            got = await completed(bench, channel)
             # Some beats may have come behind those of the source.
             passed = got["address"] - made.descriptor[made.base_field] // beat * beat
             assert got["status"] == Status.WATCHDOG, (made.descriptor, got)

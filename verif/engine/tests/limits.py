@@ -12,12 +12,11 @@ import numpy as np
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import StreamFormat
-from cdma.hdl.spec.records import COMPLETION, MAX_BYTES, RECORD_BYTES, Mode, Status
+from cdma.hdl.spec.records import MAX_BYTES, RECORD_BYTES, Mode, Status
 from cdma.hdl.spec.shape import COUNT_BITS, PADDING_BITS, RUN_BITS, SPAN_LIMIT, Dimension, Shape
-from cdma.sim.engine.memory import unpack
 from cdma.sim.engine.transfer import Outcome
 from cdma.verif.engine.bench import CHANNELS, EngineBench
-from cdma.verif.engine.context import PacedBench, changed, engine_test, expect_refusal
+from cdma.verif.engine.context import PacedBench, abort, changed, completed, engine_test, expect_refusal
 from cdma.verif.engine.measurement import Measurement
 from cdma.verif.engine.memory import GUARD, SIZE, Far
 from cdma.verif.engine.shaped import ShapedTransfer
@@ -132,10 +131,8 @@ async def _cut(bench: EngineBench, channel: str, mode: Mode, size: int, shape: S
         await bench.after(4)
     else:
         raise AssertionError(f"{descriptor} stands still after {sink.far.written} bytes")
-    await end.abort()
-    await bench.settle(channel)
-    await end.resume()
-    got = unpack(COMPLETION, await end.next())
+    await abort(bench, channel)
+    got = await completed(bench, channel)
     assert (got["status"], got["tag"]) == (Status.ABORTED, tag), got
     source.far = sink.far = None
     bench.transfers += 1

@@ -10,21 +10,25 @@ import cocotb
 from cocotbext.axi import AxiResp
 
 from cdma.hdl.spec.options import ENTRY_BYTES, MOST_PAGED, PAGE_BYTES, packed_pages
-from cdma.hdl.spec.records import COMPLETION, Mode, Status
-from cdma.sim.engine.memory import unpack
+from cdma.hdl.spec.records import Mode, Status
 from cdma.verif.engine.bench import EngineBench
-from cdma.verif.engine.context import address_offered, both, changed, engine_test, expect_refusal, pairs_of
+from cdma.verif.engine.context import (
+    BUS_ERRORS,
+    address_offered,
+    both,
+    changed,
+    completed,
+    engine_test,
+    expect_failure,
+    expect_refusal,
+    pairs_of,
+)
 from cdma.verif.engine.memory import SIZE
 from cdma.verif.engine.ring import RingBench
 from cdma.verif.engine.transfer import Pages, Transfer
 from cdma.verif.simulator.plan import planned
 
-_FAILED = {
-    ("offload", AxiResp.SLVERR): Status.WRITE_SLVERR,
-    ("offload", AxiResp.DECERR): Status.WRITE_DECERR,
-    ("prefetch", AxiResp.SLVERR): Status.READ_SLVERR,
-    ("prefetch", AxiResp.DECERR): Status.READ_DECERR,
-}
+_FAILED = {"offload": BUS_ERRORS["write"], "prefetch": BUS_ERRORS["read"]}
 #: Where an error is: in an entry's page, in the list, in the data of a page, and in those of one before a page that is none.
 _ERRORS = ("page", "list", "data", "data before a page")
 #: IDs of reads of lists on the host port.
@@ -152,11 +156,9 @@ async def _fails_amid(bench: EngineBench) -> None:
     made, found = await _several(bench, "prefetch", 2 * PAGE_BYTES)
     end, wrong = bench.channels["prefetch"], found.runs[1][0] + ENTRY_BYTES
     following = await _silent_amid(bench, "prefetch", made, found, [wrong])
-    got = unpack(COMPLETION, await end.next())
-    assert (got["status"], got["address"]) == (Status.READ_DECERR, wrong), got
+    await expect_failure(bench, "prefetch", made, Status.READ_DECERR, wrong)
     bench.check_memory("prefetch", made, exact=False)
     bench.check("prefetch", following, await end.next())
-    await end.clear_error()
 
 
 @planned(
@@ -201,17 +203,11 @@ async def page_errors(bench: EngineBench, budget: int) -> None:
     async def fails(channel: str, made: Transfer, status: Status, address: int) -> None:
         """The transfer fails with this status, nothing outside of its pages is written, and the next one, with pages of
         its own, runs."""
-        end = bench.channels[channel]
         following, _ = _paged(bench, channel, 2 * PAGE_BYTES)
-        await end.submit([made.record(), following.record()])
-        got = unpack(COMPLETION, await end.next(_MANY_PAGES))
-        want = (status, address, made.descriptor["tag"])
-        assert (got["status"], got["address"], got["tag"]) == want, (made, got, want)
-        bench.check(channel, following, await end.next())
-        await end.check_error(*want)
+        await bench.channels[channel].submit([made.record(), following.record()])
+        await expect_failure(bench, channel, made, status, address, _MANY_PAGES)
+        bench.check(channel, following, await bench.channels[channel].next())
         bench.check_memory(channel, made, exact=False)
-        bench.transfers += 1
-        bench.checks += 2
 
     async def job(channel: str) -> None:
         await bench.channels[channel].enable()
@@ -228,13 +224,13 @@ async def page_errors(bench: EngineBench, budget: int) -> None:
                 page = no_page(found.runs[which][0])
                 host.write(at, page.to_bytes(ENTRY_BYTES, "little"))
             if kind == "page":
-                await fails(channel, made, _FAILED[channel, AxiResp.DECERR], page % top | (page >= top))
+                await fails(channel, made, _FAILED[channel][AxiResp.DECERR], page % top | (page >= top))
             else:
                 address = at // beat * beat
                 if kind != "list":
                     at, address = in_page(channel, *found.runs[rng.randrange(which)])
                 host.spoil({at: response})
-                await fails(channel, made, _FAILED[channel, response], address)
+                await fails(channel, made, _FAILED[channel][response], address)
                 host.mend(at)
         made, _ = _paged(bench, channel, 100, Mode.RAW)
         large = dict.fromkeys(
@@ -269,9 +265,8 @@ async def _at_edges(bench: EngineBench) -> None:
     bits = bench.config.host_address_bits
 
     async def outcome(channel: str, made: Transfer) -> dict[str, int]:
-        end = bench.channels[channel]
-        await end.submit([made.record()])
-        got = unpack(COMPLETION, await end.next())
+        await bench.channels[channel].submit([made.record()])
+        got = await completed(bench, channel)
         bench.check_memory(channel, made, exact=got["status"] == Status.OK)
         bench.transfers += 1
         bench.checks += 1
@@ -301,12 +296,12 @@ async def _at_edges(bench: EngineBench) -> None:
             if found.runs[0][0] > limit:
                 want = (Status.WINDOW, found.runs[0][0])
             elif found.list_at > limit:
-                want = (_FAILED[channel, AxiResp.DECERR], found.list_at)
+                want = (_FAILED[channel][AxiResp.DECERR], found.list_at)
             elif edge == "far page":
-                want = (_FAILED[channel, AxiResp.DECERR], far)
+                want = (_FAILED[channel][AxiResp.DECERR], far)
             elif wrong:
                 first = next(address for address, _ in found.runs[1:] if address > limit)
-                want = (_FAILED[channel, AxiResp.DECERR], first)
+                want = (_FAILED[channel][AxiResp.DECERR], first)
             else:
                 want = (Status.OK, 0)
             assert (got["status"], got["address"]) == want, (edge, made, got, want)

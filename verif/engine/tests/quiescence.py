@@ -8,7 +8,7 @@ import cocotb
 
 from cdma.hdl.spec.options import reset_of
 from cdma.verif.engine.bench import CHANNELS, EngineBench
-from cdma.verif.engine.context import Pair, engine_test, pairs_of
+from cdma.verif.engine.context import Pair, engine_test, pairs_of, works_again
 from cdma.verif.engine.design import REGISTERS
 from cdma.verif.engine.ring import RingBench
 from cdma.verif.simulator.plan import planned
@@ -202,7 +202,4 @@ async def quiescence_apart(bench: RingBench, budget: int) -> None:
         await bench.open_windows()
         await bench.set_owners()
         for channel in CHANNELS:
-            await bench.set_table(channel, [0] * bench.config.codec.table_size)
-            await bench.rings[channel].enable()
-            await bench.run(channel, [bench.transfer(channel, 100)])
-            await bench.rings[channel].disable()
+            await works_again(bench, channel)

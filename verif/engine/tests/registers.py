@@ -13,7 +13,15 @@ from cdma.hdl.spec.options import SIDEBAND_TARGETS
 from cdma.hdl.spec.options import rights as rights_of
 from cdma.hdl.spec.records import Mode, Status
 from cdma.verif.engine.bench import CHANNELS
-from cdma.verif.engine.context import Pair, address_offered, both, changed, engine_test, pairs_of
+from cdma.verif.engine.context import (
+    Pair,
+    address_offered,
+    both,
+    changed,
+    engine_test,
+    pairs_of,
+    works_again,
+)
 from cdma.verif.engine.design import REGISTERS
 from cdma.verif.engine.edges import PERIOD_NS
 from cdma.verif.engine.ring import RingBench
@@ -53,10 +61,7 @@ async def soft_resets(bench: RingBench, budget: int) -> None:
             assert await bench.peek(f"{channel}.completion_head") == 0
             for each in made[channel]:
                 bench.check_memory(channel, each, exact=False)
-            await bench.set_table(channel, [0] * bench.config.codec.table_size)
-            await bench.rings[channel].enable()
-            await bench.run(channel, [bench.transfer(channel, 100)])
-            await bench.rings[channel].disable()
+            await works_again(bench, channel)
 
 
 async def _reset_done(bench: RingBench) -> None:
@@ -95,9 +100,7 @@ async def reset_in_abort(bench: RingBench, budget: int) -> None:
         await _reset_done(bench)
         for each in made:
             bench.check_memory(channel, each, exact=False)
-        await ring.enable()
-        await bench.run(channel, [bench.transfer(channel, 100)])
-        await ring.disable()
+        await works_again(bench, channel)
         bench.checks += 2
 
 

@@ -6,10 +6,9 @@ import itertools
 
 from cocotbext.axi import AxiResp
 
-from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Mode, Status
-from cdma.sim.engine.memory import unpack
+from cdma.hdl.spec.records import RECORD_BYTES, Mode, Status
 from cdma.verif.engine.bench import CHANNELS
-from cdma.verif.engine.context import address_offered, both, engine_test
+from cdma.verif.engine.context import address_offered, both, completed, engine_test
 from cdma.verif.engine.ring import Ring, RingBench
 from cdma.verif.simulator.plan import planned
 
@@ -35,7 +34,7 @@ async def ring_windows(bench: RingBench, budget: int) -> None:
         await ring.enable()
         made = bench.transfer(channel, 4, mode=Mode.RAW)
         await ring.submit([made.record()])
-        got = unpack(COMPLETION, await ring.next())
+        got = await completed(bench, channel)
         assert (got["status"], got["address"], got["tag"]) == (Status.WINDOW, page, 0), got
         await ring.check_error(Status.WINDOW, page, 0)
         await ring.disable()
@@ -167,7 +166,7 @@ async def ring_errors(bench: RingBench, budget: int) -> None:
                     made = [bench.transfer(channel, 20) for _ in range(3)]
                     await ring.submit([each.record() for each in made])
                     bench.check(channel, made[0], await ring.next())
-                    got = unpack(COMPLETION, await ring.next())
+                    got = await completed(bench, channel)
                     want = (fetches[response], at, 0)
                     assert (got["status"], got["address"], got["tag"]) == want, (got, want)
                     assert [got["bytes_read"], got["bytes_written"]] == [0, 0], got

@@ -9,12 +9,20 @@ from typing import Any
 from cocotbext.axi import AxiResp
 
 from cdma.hdl.spec.options import PAGE_BYTES
-from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Mode, Status, shape_values
+from cdma.hdl.spec.records import RECORD_BYTES, Mode, Status, shape_values
 from cdma.hdl.spec.shape import SPAN_LIMIT, Dimension, Shape
-from cdma.sim.engine.memory import unpack
 from cdma.sim.engine.shaped import runs
 from cdma.verif.engine.bench import CHANNELS, EngineBench
-from cdma.verif.engine.context import both, engine_test, expect_refusal
+from cdma.verif.engine.context import (
+    BUS_ERRORS,
+    abort,
+    both,
+    completed,
+    engine_test,
+    expect_end,
+    expect_failure,
+    expect_refusal,
+)
 from cdma.verif.engine.memory import AROUND, GUARD, SIZE
 from cdma.verif.engine.ring import Ring, RingBench
 from cdma.verif.engine.shaped import ShapedTransfer, some_shape, wide_shape
@@ -122,15 +130,8 @@ async def shape_aborts(bench: EngineBench, budget: int) -> None:
             made = _made(bench, channel, Shape(unit, (Dimension(2, stride),)))
             await end.submit([made.record()])
             await bench.after(wait)
-            await end.abort()
-            await bench.settle(channel)
-            await end.resume()
-            data = await end.next()
-            if unpack(COMPLETION, data)["status"] == Status.ABORTED:
-                bench.check_memory(channel, made, exact=False)
-            else:
-                bench.check(channel, made, data)
-            bench.checks += 1
+            await abort(bench, channel)
+            await expect_end(bench, channel, made)
         await end.disable()
 
     # One after the other, so that no access to registers of the other one shifts a cycle.
@@ -236,15 +237,10 @@ async def shape_errors(bench: EngineBench, budget: int) -> None:
     config = bench.config
     beat = config.dev_data_bits // 8
     block = config.burst("dev") * beat
-    statuses = {
-        ("offload", AxiResp.SLVERR): Status.READ_SLVERR,
-        ("offload", AxiResp.DECERR): Status.READ_DECERR,
-        ("prefetch", AxiResp.SLVERR): Status.WRITE_SLVERR,
-        ("prefetch", AxiResp.DECERR): Status.WRITE_DECERR,
-    }
+    statuses = {"offload": BUS_ERRORS["read"], "prefetch": BUS_ERRORS["write"]}
 
     async def fails(channel: str, response: AxiResp, which: int) -> None:
-        end, memory = bench.channels[channel], bench.memory["dev"]
+        memory = bench.memory["dev"]
         made = _some(bench, channel, 20 * beat, mode=Mode.RAW)
         first = made.descriptor["source" if channel == "offload" else "destination"]
         rows = list(runs(first, made.shape, config.run_rows))
@@ -255,16 +251,11 @@ async def shape_errors(bench: EngineBench, budget: int) -> None:
         start = next(row for row, size in rows if row < here + beat and here < row + size)
         address = here if channel == "offload" else max(start, at // block * block)
         memory.spoil({at: response})
-        await end.submit([made.record()])
-        got = unpack(COMPLETION, await end.next())
-        want = (statuses[channel, response], address, made.descriptor["tag"])
-        assert (got["status"], got["address"], got["tag"]) == want, (made, got, want)
+        await bench.channels[channel].submit([made.record()])
+        got = await expect_failure(bench, channel, made, statuses[channel][response], address)
         assert got["bytes_read"] == made.expected.bytes_read, (made, got)
-        await end.check_error(*want)
         memory.mend(at)
         bench.check_memory(channel, made, exact=False)
-        bench.transfers += 1
-        bench.checks += 2
         await bench.run(channel, [bench.any_transfer(channel, 30)])
 
     async def job(channel: str) -> None:
@@ -336,10 +327,10 @@ async def shape_rings(bench: RingBench, budget: int) -> None:
                 at = ring.high + ring.base + (ring.submitted + entry) % ring.size * RECORD_BYTES
                 host.spoil({at + 9: response})
                 await ring.submit([made.record()])
-                got = unpack(COMPLETION, await ring.next())
+                got = await completed(bench, channel)
                 assert (got["status"], got["address"], got["tag"]) == (status, at, 0), got
                 if not entry:
-                    assert unpack(COMPLETION, await ring.next())["status"] == Status.RESERVED
+                    assert (await completed(bench, channel))["status"] == Status.RESERVED
                 await ring.clear_error()
                 host.mend(at + 9)
                 bench.check_memory(channel, made, exact=False)

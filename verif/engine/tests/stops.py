@@ -8,11 +8,21 @@ import itertools
 import numpy as np
 
 from cdma.hdl.spec.options import reset_of
-from cdma.hdl.spec.records import COMPLETION, Mode, Status
+from cdma.hdl.spec.records import Mode, Status
 from cdma.sim.codec.words import word_dtype, words_to_bytes
-from cdma.sim.engine.memory import unpack
+from cdma.sim.engine.transfer import Outcome
 from cdma.verif.engine.bench import CHANNELS, ChannelEnd, EngineBench
-from cdma.verif.engine.context import address_offered, both, changed, engine_test, some_table
+from cdma.verif.engine.context import (
+    abort,
+    address_offered,
+    both,
+    changed,
+    completed,
+    engine_test,
+    expect_end,
+    some_table,
+    works_again,
+)
 from cdma.verif.engine.design import REGISTERS
 from cdma.verif.engine.ring import RingBench
 from cdma.verif.engine.transfer import Transfer
@@ -57,18 +67,18 @@ async def aborts(bench: EngineBench, budget: int) -> None:
             assert await end.flag("halted")
             await end.resume()
             for each in made:
-                data = await end.next()
-                got = unpack(COMPLETION, data)
-                if got["status"] == Status.ABORTED:
-                    assert got["tag"] == each.descriptor["tag"], got
-                    bench.check_memory(channel, each, exact=False)
-                else:
-                    bench.check(channel, each, data)
-                bench.checks += 1
+                await expect_end(bench, channel, each)
             await bench.run(channel, [bench.transfer(channel, 100)])
             await end.disable()
 
         await both(bench, job)
+
+
+def _refused(bench: EngineBench, channel: str) -> Transfer:
+    """A transfer without a length."""
+    made = changed(bench.transfer(channel, 4), length=0)
+    made.expected = Outcome(Status.ZERO_LENGTH)
+    return made
 
 
 @planned(
@@ -83,28 +93,16 @@ async def early_aborts(bench: EngineBench, budget: int) -> None:
         end = bench.channels[channel]
         for wait in range(_CHECKED):
             await end.enable()
-            good = bench.any_transfer(channel, 40)
-            made = [good, changed(bench.transfer(channel, 4), length=0)]
+            made = [bench.any_transfer(channel, 40), _refused(bench, channel)]
             if wait % 2:
                 made.reverse()
             await end.submit([each.record() for each in made])
             await bench.after(wait)
             await end.abort()
             await bench.after(wait % 7)
-            await end.abort()
-            await bench.settle(channel)
-            await end.resume()
+            await abort(bench, channel)
             for each in made:
-                data = await end.next()
-                got = unpack(COMPLETION, data)
-                assert got["tag"] == each.descriptor["tag"], got
-                if got["status"] == Status.ABORTED:
-                    bench.check_memory(channel, each, exact=False)
-                elif each is good:
-                    bench.check(channel, each, data)
-                else:
-                    assert got["status"] == Status.ZERO_LENGTH, got
-                bench.checks += 1
+                await expect_end(bench, channel, each)
             await end.clear_error()
             await end.disable()
 
@@ -180,7 +178,7 @@ async def _timeout(bench: EngineBench, channel: str, port: str, made: list[Trans
         bench.memory[port].frozen = True
         await _stuck(bench, channel)
         bench.memory[port].frozen = False
-    got = unpack(COMPLETION, await end.next(3000))
+    got = await completed(bench, channel, 3000)
     first = made[0].descriptor
     start = first["source" if (channel == "offload") == (port == "dev") else "destination"]
     if (channel == "offload") == (port == "dev"):
@@ -212,7 +210,7 @@ async def watchdog(bench: EngineBench, budget: int) -> None:
             made = [bench.transfer(channel, 600, mode=Mode.RAW) for _ in range(count)]
             await _timeout(bench, channel, port, made)
             for _ in made[1:]:
-                status = unpack(COMPLETION, await end.next())["status"]
+                status = (await completed(bench, channel))["status"]
                 assert status in (Status.ABORTED, Status.OK), status
             for each in made:
                 bench.check_memory(channel, each, exact=False)
@@ -242,7 +240,7 @@ async def late_answers(bench: EngineBench, budget: int) -> None:
         bench.memory["host"].frozen = False
         await _stuck(bench, "offload")
         bench.memory["dev"].frozen = False
-        statuses = [unpack(COMPLETION, await end.next())["status"] for _ in made]
+        statuses = [(await completed(bench, "offload"))["status"] for _ in made]
         assert statuses in ([Status.OK, Status.WATCHDOG], [Status.WATCHDOG, Status.ABORTED]), (wait, statuses)
         await bench.settle("offload")
         await end.resume()
@@ -264,7 +262,7 @@ async def halting(bench: EngineBench, budget: int) -> None:
         await end.enable(halt_on_error=1)
         bad = changed(bench.transfer(channel, 30), length=0)
         await end.submit([bad.record()])
-        assert unpack(COMPLETION, await end.next())["status"] == Status.ZERO_LENGTH
+        assert (await completed(bench, channel))["status"] == Status.ZERO_LENGTH
         assert await end.flag("halted")
         good = bench.transfer(channel, 30)
         await end.submit([good.record()])
@@ -323,10 +321,7 @@ async def lone_resets(bench: RingBench, budget: int) -> None:
                 for each in made[channel]:
                     bench.check_memory(channel, each, exact=False)
             assert not await bench.peek(f"{channel}.status", "stuck")
-            await bench.set_table(channel, [0] * bench.config.codec.table_size)
-            await bench.rings[channel].enable()
-            await bench.run(channel, [bench.transfer(channel, 100)])
-            await bench.rings[channel].disable()
+            await works_again(bench, channel)
 
 
 async def _begin(bench: RingBench, channel: str) -> list[Transfer]:
@@ -409,7 +404,7 @@ async def silent_unit(bench: EngineBench, budget: int) -> None:
             words = _stripes(bench, 2 * config.units)
             made: Transfer = bench.transfer(channel, words, mode=Mode.RAW)
             await end.submit([made.record()])
-            got = unpack(COMPLETION, await end.next(10000))
+            got = await completed(bench, channel, 10000)
             assert (got["status"], got["tag"]) == (Status.WATCHDOG, made.descriptor["tag"]), got
             assert port.owns(got["address"]), (channel, got)
             assert await end.flag("stuck")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -38,32 +37,6 @@ class Limits:
     exact: bool = False
 
 
-class CodecBench(ABC):
-    """One for each codec, named by its description in :mod:`cdma.hdl.spec.codec`."""
-
-    #: The errors of reports that damaged streams must bring up, as :mod:`cdma.sim.codec.model` numbers them; beside
-    #: those of padding, where a format has it.
-    errors: frozenset[int]
-
-    @abstractmethod
-    def fill(self, rng: np.random.Generator, literal: NDArray[np.bool_], config: CodecConfig) -> Words:
-        """Words that the stream stores just where ``literal`` says, as far as the codec leaves words out."""
-
-    def fill_covered(
-        self,
-        rng: np.random.Generator,
-        literal: NDArray[np.bool_],
-        zeros: NDArray[np.bool_],
-        config: CodecConfig,
-    ) -> Words:
-        """Words of a format with a field: ``literal`` and ``zeros`` say which are literals and which are zero."""
-        raise NotImplementedError("the codec has no fields")
-
-    @abstractmethod
-    def limits(self, config: CodecConfig, block: str) -> Limits:
-        """The contract of the ``compressor`` or ``decompressor`` of ``config``, without register slices."""
-
-
 def bench_of(config: CodecConfig) -> CodecBench:
     bench: CodecBench = codec_of(config.format).load("bench")
     return bench
@@ -83,12 +56,18 @@ def limits_of(config: CodecConfig, block: str) -> Limits:
     )
 
 
-class FrequentValueBench(CodecBench):
-    """Words of the table where nothing is stored, and anything else, often one bit off the table, where it is."""
+class CodecBench:
+    """The bench of a codec, which its description in :mod:`cdma.hdl.spec.codec` names; another codec has a subclass.
+
+    ``errors``: The errors of reports that damaged streams must bring up, as :mod:`cdma.sim.codec.model` numbers them;
+        beside those of padding, where a format has it.
+    """
 
     errors = frozenset({TRUNCATED, TRAILING, CODE})
 
     def fill(self, rng: np.random.Generator, literal: NDArray[np.bool_], config: CodecConfig) -> Words:
+        """Words that the stream stores just where ``literal`` says, as far as the codec leaves words out: words of the table
+        where nothing is stored, and anything else, often one bit off the table, where it is."""
         form = config.format
         if form.field_bits:
             assert isinstance(form, Format)
@@ -113,10 +92,12 @@ class FrequentValueBench(CodecBench):
         zeros: NDArray[np.bool_],
         config: CodecConfig,
     ) -> Words:
+        """Words of a format with a field: ``literal`` and ``zeros`` say which are literals and which are zero."""
         assert isinstance(config.format, Format)
         return _fill_fields(rng, literal, zeros, config.format)
 
     def limits(self, config: CodecConfig, block: str) -> Limits:
+        """The contract of the ``compressor`` or ``decompressor`` of ``config``, without register slices."""
         return _pipelined(config, block) if config.pipelined else _plain(config, block)
 
 
@@ -198,4 +179,4 @@ def _pipelined(config: CodecConfig, block: str) -> Limits:
 
 
 #: The one bench of this codec; it keeps no state.
-BENCH = FrequentValueBench()
+BENCH = CodecBench()

@@ -162,22 +162,18 @@ def test_rows_add_up_and_are_shown_again(shown: Shown, printed: Printed, tmp_pat
         assert 0.6 < row["share"] < 1
     file = tmp_path / "rows.json"
     file.write_text(json.dumps({"units": rows}))
-    title, rule, *lines = shown("bench", "units", "--rows", str(file), "--markdown").splitlines()
-    assert title == "| direction | literals | ratio | 2 units |"
-    assert rule == "|---|---|---:|---:|"
-    assert [line.rpartition("|")[0].rpartition("|")[0] for line in lines[3:]] == [
-        "| prefetch | 0.0% of the words | 32.00 ",
-        "| prefetch | 100.0% of the words | 0.97 ",
-        "| prefetch | in the stripes of one unit | 1.88 ",
+    title, _, *lines = shown("bench", "units", "--rows", str(file), "--markdown").splitlines()
+    assert title.startswith("| direction | literals | units | density | ratio |")
+    assert [line.split(" | ")[3:5] for line in lines[3:]] == [
+        ["0.000", "32.00"],
+        ["1.000", "0.97"],
+        ["0.500", "1.88"],
     ]
 
 
 def test_rows_that_were_measured_before(shown: Shown, tmp_path: Path) -> None:
     picture = tmp_path / "units.svg"
     measured = str(DATA / "unit_cycles.json")
-    title, _, *lines = shown(
-        "bench", "units", "--rows", measured, "--markdown", "--plot", str(picture)
-    ).splitlines()
-    assert title == "| direction | literals | ratio | 1 unit | 2 units | 4 units | 6 units | 8 units |"
-    assert len(lines) == 24
+    lines = shown("bench", "units", "--rows", measured, "--plot", str(picture)).splitlines()
+    assert len(lines) > len(json.loads(Path(measured).read_text())["units"]) == 116
     assert picture.read_text(encoding="utf-8").count("<svg") == 1

@@ -114,22 +114,6 @@ def waivers() -> list[Waiver]:
     return [Waiver(each["rule"], each["reason"]) for each in found]
 
 
-_CONSTRAINTS = """\
-# Timing constraints of {name}, for a clock period of {period:g} ns. Change the two numbers to those of your design.
-set period {period:g}
-# The part of a period that is spent outside, before an input and behind an output.
-set outside {outside:g}
-create_clock -name aclk -period $period [get_ports aclk]
-set_input_delay  -clock aclk [expr {{$period * $outside}}] [get_ports {{ {inputs} }}]
-set_output_delay -clock aclk [expr {{$period * $outside}}] [get_ports {{ {outputs} }}]
-{ways}"""
-_SYNCHRONOUS = (
-    "# aresetn is synchronous to aclk: it is a path like any other, and nothing here is a false path.\n"
-)
-_WITH_REQUEST = """\
-# aresetn is synchronous to aclk: it is a path like any other. qreqn is not: two flip-flops synchronise it.
-set_false_path -from [get_ports qreqn]
-"""
 _GATED = """\
 # What is timed is the function, in which enables alone open the clock gates. An enable has to be there before {clock} rises:
 # tools infer that check from a gate, and the command may add a margin.
@@ -160,19 +144,7 @@ def _gated(ports: Sequence[Port]) -> str:
 
 def sdc(name: str, ports: Sequence[Port], period: float) -> str:
     """Synopsys design constraints, as most synthesis and timing tools read them."""
-    if len(clocks_of(ports)) > 1:
-        return _of_several(name, ports, period, vivado=False)
-    apart = ("aclk", SCAN_ENABLE.name)
-    inputs = [_pattern(port) for port in ports if port.direction == "input" and port.name not in apart]
-    outputs = [_pattern(port) for port in ports if port.direction == "output"]
-    return _CONSTRAINTS.format(
-        name=name,
-        period=period,
-        outside=_OUTSIDE,
-        inputs=" ".join(inputs),
-        outputs=" ".join(outputs),
-        ways=(_WITH_REQUEST if _port(ports, "qreqn") else _SYNCHRONOUS) + _gated(ports),
-    )
+    return _constraints(name, ports, period, vivado=False)
 
 
 def xdc(name: str, ports: Sequence[Port], period: float) -> str:
@@ -180,19 +152,17 @@ def xdc(name: str, ports: Sequence[Port], period: float) -> str:
 
     Inside a design the tool derives all of this from the clock of the whole: then leave the file out.
     """
-    if len(clocks_of(ports)) > 1:
-        return _OUT_OF_CONTEXT + _of_several(name, ports, period, vivado=True)
-    return _OUT_OF_CONTEXT + sdc(name, ports, period)
+    return _OUT_OF_CONTEXT + _constraints(name, ports, period, vivado=True)
 
 
-def _of_several(name: str, ports: Sequence[Port], period: float, *, vivado: bool) -> str:
-    """The constraints of a module with several clocks."""
+def _constraints(name: str, ports: Sequence[Port], period: float, *, vivado: bool) -> str:
+    clocks = clocks_of(ports)
     lines = [
         f"# Timing constraints of {name}. Change the numbers to those of your design: a period in ns for each clock, and",
         "# the part of a period that is spent outside, before an input and behind an output.",
         f"set outside {_OUTSIDE:g}",
     ]
-    for clock in clocks_of(ports):
+    for clock in clocks:
         apart = (clock, SCAN_ENABLE.name)
         own = [port for port in ports if port.clock == clock and port.name not in apart]
         lines += [
@@ -204,9 +174,11 @@ def _of_several(name: str, ports: Sequence[Port], period: float, *, vivado: bool
             lines.append(
                 f"set_{direction}_delay -clock {clock} [expr {{$period_{clock} * $outside}}] [get_ports {{ {named} }}]"
             )
+    lines.append("# A reset is synchronous to its clock: it is a path like any other.")
     if _port(ports, "qreqn"):
-        lines += ["# Two flip-flops synchronise it.", "set_false_path -from [get_ports qreqn]"]
-    return "\n".join([*lines, *crossing_lines(ports, vivado=vivado), _gated(ports)])
+        lines += ["# Two flip-flops synchronise qreqn.", "set_false_path -from [get_ports qreqn]"]
+    crossings = crossing_lines(ports, vivado=vivado) if len(clocks) > 1 else ()
+    return "\n".join([*lines, *crossings, _gated(ports)])
 
 
 class _Fifo(NamedTuple):

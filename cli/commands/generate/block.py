@@ -44,15 +44,13 @@ class Characteristics:
     ``title``: What it is, in a few words.
     ``bytes_per_cycle``: Its rate of raw data.
     ``parameters``: Its parameters, for a script.
-    ``facts``: Throughput, latency and the like, for the datasheet.
-    ``rows``: What is printed about it, by label; empty ones are left out.
+    ``facts``: Throughput, latency and the like.
     """
 
     title: str
     bytes_per_cycle: float
     parameters: Mapping[str, Any]
     facts: Mapping[str, str]
-    rows: Mapping[str, str]
 
 
 def characteristics(block: str, config: Config) -> Characteristics:
@@ -66,20 +64,9 @@ def characteristics(block: str, config: Config) -> Characteristics:
 
 def _codec(block: str, config: CodecConfig) -> Characteristics:
     """A compressor or a decompressor."""
-    form, bytes_per_cycle = config.format, config.data_bits / 8
-    values = (
-        f"{config.table_size} on the port values"
-        if config.runtime_values
-        else ", ".join(map(hex, form.values))
-    )
-    rows = {
-        "words": f"{form.word_bits} bits, {config.lanes} per beat: {bytes_per_cycle:g} bytes per cycle",
-        "window": f"{form.window} words, header of {form.window * form.code_bits} bits",
-        "values": values,
-        "clock": "pipelined" if config.pipelined else "not pipelined",
-    }
+    bytes_per_cycle = config.data_bits / 8
     facts = {"raw data": f"{bytes_per_cycle:g} bytes per cycle", **_timing(block, config)}
-    return Characteristics(f"streaming {block}", bytes_per_cycle, _codec_parameters(config), facts, rows)
+    return Characteristics(f"streaming {block}", bytes_per_cycle, _codec_parameters(config), facts)
 
 
 def _codec_parameters(config: CodecConfig) -> dict[str, Any]:
@@ -106,21 +93,15 @@ def _timing(block: str, config: CodecConfig) -> dict[str, str]:
 
 def _stage(block: str, config: StageConfig) -> Characteristics:
     """A quantiser or a dequantiser."""
-    form, rate = config.form, f"{config.number_bytes} bytes per cycle"
-    quantises = block == STAGES[0]
+    form, quantises = config.form, block == STAGES[0]
     facts = {
-        "numbers": rate,
+        "rate": f"{config.number_bytes} bytes of numbers per cycle",
         "latency": "2 cycles" if quantises else "1 cycle",
         "packets": "one cycle more for each" if quantises else "back to back",
         "error": "at most half a step, or reported" if quantises else "none",
+        "range": f"{-form.limit} to {form.limit}, in steps of 2^{form.least_exponent} to 2^{form.greatest_exponent}",
     }
-    steps = f"2^{form.least_exponent} to 2^{form.greatest_exponent}"
-    rows = {
-        "numbers": f"{form.number}, {config.lanes} per beat: {rate}",
-        "integers": f"{form.bits} bits, {-form.limit} to {form.limit}, in steps of {steps}",
-        "zero": "made of zero alone" if form.keep_nonzero else "",
-    }
-    return Characteristics(f"error-bounded {block}", config.number_bytes, config.settings(), facts, rows)
+    return Characteristics(f"error-bounded {block}", config.number_bytes, config.settings(), facts)
 
 
 def _engine(config: EngineConfig) -> Characteristics:
@@ -133,15 +114,8 @@ def _engine(config: EngineConfig) -> Characteristics:
         "hidden latency of memory": f"{config.read_buffer} beats",
         "descriptors in flight": f"{config.descriptors} per channel",
     }
-    several = f"{config.units} device ports of" if config.units > 1 else "device port"
-    rows = {
-        "ports": f"{several} {config.dev_data_bits} bits, host port {config.host_data_bits} bits",
-        "codec": f"{config.lanes} x {config.format.word_bits} bits: {bytes_per_cycle} bytes per cycle",
-        "dev buffer": _buffer(config, config.dev_data_bits // 8),
-        "host buffer": _buffer(config, config.host_data_bits // 8),
-    }
     title = "compressing DMA engine with AXI4 ports"
-    return Characteristics(title, bytes_per_cycle, _engine_parameters(config), facts, rows)
+    return Characteristics(title, bytes_per_cycle, _engine_parameters(config), facts)
 
 
 def _engine_parameters(config: EngineConfig) -> dict[str, Any]:
@@ -166,14 +140,6 @@ def _numbers(config: EngineConfig) -> dict[str, str]:
         return {}
     rate = min(config.lanes * config.quantisation.number_type.bits, config.dev_data_bits) // 8
     return {"numbers": f"{rate} bytes per cycle where a descriptor has a step, each way"}
-
-
-def _buffer(config: EngineConfig, beat: int) -> str:
-    beats, latency = config.read_buffer, config.latency
-    return (
-        f"{beats} beats = {beat * beats:,} bytes; the rule asks for {beat} bytes per cycle x {latency} cycles of "
-        f"latency = {beat * latency:,} bytes"
-    )
 
 
 def software_files(config: EngineConfig, name: str) -> dict[str, str]:
@@ -282,8 +248,8 @@ def report(made: Made, summary: dict[str, Any]) -> Iterator[Part | str]:
     lines, ports = block.design.text.count("\n"), summary["ports"]
     yield f"{summary['file']}: module {block.name}, {lines:,} lines of Verilog, {len(ports)} ports"
     rows = {
-        **made.characteristics.rows,
-        "start": "initial values and reset" if summary["initial_values"] else "reset only, no initial values",
+        **{name: str(value) for name, value in block.parameters.items()},
+        **block.facts,
     }
     if len(ports) <= _MANY_PORTS:
         named = (name if width == 1 else f"{name}[{width}]" for name, width in ports.items())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cdma.hdl.deliver.block import Block, Config, ending
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.options import NO_CLOCKS, reset_of
+from cdma.hdl.spec.options import reset_of
 from cdma.hdl.spec.stage import STAGES, StageConfig
 
 from .opening import StreamVectors, TransferVectors
@@ -93,8 +93,8 @@ class Registers:
 
 def memory(dut, port, data):
     """A memory at a port of the engine, with these bytes, that holds back in a quarter of the cycles."""
-    rng = random.Random(port)
-    ram = AxiRam(AxiBus.from_prefix(dut, f"m_axi_{{port}}"), dut.aclk, dut.aresetn, reset_active_level=False, mem=data)
+{find_times}    rng = random.Random(port)
+    ram = AxiRam(AxiBus.from_prefix(dut, f"m_axi_{{port}}"), {times}, reset_active_level=False, mem=data)
     for channel in ("aw", "w", "b"):
         getattr(ram.write_if, f"{{channel}}_channel").set_pause_generator(iter(lambda: rng.random() < 0.25, None))
     for channel in ("ar", "r"):
@@ -143,12 +143,9 @@ async def a_tensor_goes_there_and_comes_back(dut):
     for port in CONFIG.dev_ports:
         memory(dut, port, device)
     memory(dut, "host", host)
-    bus = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axil"), dut.aclk, dut.aresetn, reset_active_level=False)
-{levels}    dut.aresetn.value = 0
-    Clock(dut.aclk, 10, "ns").start()
-    await ClockCycles(dut.aclk, 8)
-    dut.aresetn.value = 1
-    await ClockCycles(dut.aclk, 2)
+    bus = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axil"), dut.{clock}, dut.{reset}, reset_active_level=False)
+{levels}{starts}    await ClockCycles(dut.{clock}, 8)
+{ends}    await ClockCycles(dut.{clock}, 2)
 
     rng = np.random.default_rng(1)
     words = rng.integers(1, 1 << FORMAT.word_bits, {words}, np.uint64)
@@ -162,7 +159,7 @@ async def a_tensor_goes_there_and_comes_back(dut):
 
 
 async def _cycles(dut, count):
-    await ClockCycles(dut.aclk, count)
+    await ClockCycles(dut.{clock}, count)
 '''
 
 _STREAM = '''\
@@ -254,6 +251,12 @@ def _engine(block: Block, config: EngineConfig) -> str:
         f"{block.name} in cocotb: the driver in Python moves a tensor to host memory and back, between memories of "
         "cocotbext-axi."
     )
+    domains = config.domains
+    clocks = dict.fromkeys((domains.registers, domains.core, domains.host))
+    find_times = (
+        f'    clock = "{domains.host}" if port == "host" else "{domains.core}"\n'
+        '    times = getattr(dut, clock), getattr(dut, clock.replace("aclk", "aresetn"))\n'
+    )
     text = _ENGINE.format(
         settings=_settings(config),
         device=vectors.device.base,
@@ -264,37 +267,17 @@ def _engine(block: Block, config: EngineConfig) -> str:
         mode="FVC" if vectors.table else "ZVC",
         words=len(vectors.data[away.source]) * 8 // config.format.word_bits,
         levels=_TEST_OFF * config.clock_gates + "    dut.qreqn.value = 1\n" * config.quiescence,
+        clock=domains.registers,
+        reset=reset_of(domains.registers),
+        find_times=find_times if len(clocks) > 1 else "",
+        times="*times" if len(clocks) > 1 else "dut.aclk, dut.aresetn",
+        starts="".join(
+            f'    dut.{reset_of(clock)}.value = 0\n    Clock(dut.{clock}, {period}, "ns").start()\n'
+            for clock, period in zip(clocks, (10, 8, 6), strict=False)
+        ),
+        ends="".join(f"    dut.{reset_of(clock)}.value = 1\n" for clock in clocks),
     )
-    return _whole(block, what, _with_clocks(text, config))
-
-
-def _with_clocks(text: str, config: EngineConfig) -> str:
-    """The bench with the clocks of the engine in place of the one that it is written with."""
-    if config.clocks == NO_CLOCKS:
-        return text
-    domains = config.domains
-    used = dict.fromkeys((domains.registers, domains.core, domains.host))
-    starts = "".join(
-        f'    dut.{reset_of(clock)}.value = 0\n    Clock(dut.{clock}, {period}, "ns").start()\n'
-        for clock, period in zip(used, (10, 8, 6), strict=False)
-    )
-    ends = "".join(f"    dut.{reset_of(clock)}.value = 1\n" for clock in used)
-    memory = (
-        f'    clock = "{domains.host}" if port == "host" else "{domains.core}"\n'
-        '    times = getattr(dut, clock), getattr(dut, clock.replace("aclk", "aresetn"))\n'
-        "    rng = random.Random(port)\n"
-    )
-    for old, new in (
-        ("    rng = random.Random(port)\n", memory),
-        ("dut.aclk, dut.aresetn, reset_active_level=False, mem", "*times, reset_active_level=False, mem"),
-        ('    dut.aresetn.value = 0\n    Clock(dut.aclk, 10, "ns").start()\n', starts),
-        ("    dut.aresetn.value = 1\n", ends),
-    ):
-        assert old in text, old
-        text = text.replace(old, new)
-    return text.replace("dut.aclk", f"dut.{domains.registers}").replace(
-        "dut.aresetn,", f"dut.{reset_of(domains.registers)},"
-    )
+    return _whole(block, what, text)
 
 
 _TEST_OFF = "    dut.scan_enable.value = 0\n"

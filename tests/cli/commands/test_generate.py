@@ -26,7 +26,7 @@ _SMALL = ["--word-bits", "8", "--window", "8", "--lanes", "2"]
 
 def _period(directory: Path, name: str = "cdma_compressor") -> str:
     """The clock period that the constraints say."""
-    (period,) = re.findall(r"^set period (\S+)$", (directory / f"{name}.sdc").read_text(), re.MULTILINE)
+    (period,) = re.findall(r"^set period_aclk (\S+)$", (directory / f"{name}.sdc").read_text(), re.MULTILINE)
     return period
 
 

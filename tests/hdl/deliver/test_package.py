@@ -171,7 +171,7 @@ def test_fusesoc_lists_every_file_once_and_its_targets(block: str, folder: Path)
 @pytest.mark.parametrize("kind", ["sdc", "xdc"])
 def test_constraints_say_something_of_every_port(block: str, folder: Path, kind: str) -> None:
     text = (folder / f"mine.{kind}").read_text()
-    assert "set period 2.5\n" in text
+    assert "set period_aclk 2.5\n" in text
     groups = re.findall(r"^(\w+).*\[get_ports (?:\{ )?(.+?)(?: \})?\]$", text, re.MULTILINE)
     named = {name: set(ports.replace("[*]", "").split()) for name, ports in groups}
     ports = made(block).ports

@@ -52,7 +52,7 @@ def _run(arguments: argparse.Namespace) -> Result:
     written = annotate(found.code, arguments.annotate, str(design)) if arguments.annotate else []
     shares = ", ".join(f"{value:.1f} % of {name}" for name, value in percents(found.to_dict()).items())
     left = [f"coverage: {sentence}" for sentence in found.failures if not sentence.startswith("the test ")]
-    document = _document(found)
+    document = _tables(found, statements=True)
     return Result(found.to_dict(), _parts(found, written), found.passed, document, f"{shares}.", open=left)
 
 
@@ -63,14 +63,6 @@ def percents(told: Mapping[str, Any]) -> dict[str, float]:
     return {**shares, "functional goals": 100 * sum(whole) / len(whole) if whole else 100.0}
 
 
-def _rows(found: Coverage) -> list[list[str]]:
-    """The table of the blocks, the sum in the last row."""
-    return [
-        [row.block, *(_cell(share) for share in row.shares.values())]
-        for row in (*found.code.blocks(), found.code.total())
-    ]
-
-
 def _cell(share: Share) -> str:
     """How many of how many, without those that are excluded."""
     if not share.total:
@@ -79,31 +71,28 @@ def _cell(share: Share) -> str:
     return f"{share.hit} / {share.total - share.excluded}{excluded}"
 
 
-def _document(found: Coverage) -> Iterator[Table]:
+def _tables(found: Coverage, *, statements: bool) -> Iterator[Table]:
+    """The blocks, the sum in the last row, and the goals: of each its statement, or how often its rarest bin was met."""
     from cdma.verif.campaigns.coverage.code import KINDS
 
-    yield _table(("block", *KINDS), [[f"`{name}`", *cells] for name, *cells in _rows(found)])
-    goals = [
-        [each.goal.name, str(len(each.counts)), str(each.hit), each.goal.statement] for each in found.reached
+    rows = [
+        [row.block, *(_cell(share) for share in row.shares.values())]
+        for row in (*found.code.blocks(), found.code.total())
     ]
-    yield _table(("goal", "bins", "met", "what"), goals)
-
-
-def _table(titles: Sequence[str], rows: Sequence[Sequence[str]], lines: Sequence[int] = ()) -> Table:
-    return Table(titles, rows, range(1, len(titles)), lines)
+    yield Table(("block", *KINDS), rows, range(1, 1 + len(KINDS)), [len(rows) - 1])
+    goals = [
+        [
+            *(each.goal.name, str(len(each.counts)), str(each.hit)),
+            each.goal.statement if statements else f"{min(each.counts.values(), default=0):,}",
+        ]
+        for each in found.reached
+    ]
+    yield Table(("goal", "bins", "met", "what" if statements else "fewest"), goals, range(1, 4))
 
 
 def _parts(found: Coverage, written: Sequence[Path]) -> Iterator[Part | str]:
-    from cdma.verif.campaigns.coverage.code import KINDS
-
     yield f"{found.regression.design}, seed {found.regression.seed}"
-    rows = _rows(found)
-    yield _table(("block", *KINDS), rows, [len(rows) - 1])
-    goals = [
-        [each.goal.name, str(len(each.counts)), str(each.hit), f"{min(each.counts.values(), default=0):,}"]
-        for each in found.reached
-    ]
-    yield _table(("goal", "bins", "met", "fewest"), goals)
+    yield from _tables(found, statements=False)
     missing = found.code.missing()
     for point in missing[:_SHOWN]:
         yield f"never: {found.code.describe(point)}"

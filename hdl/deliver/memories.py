@@ -118,11 +118,11 @@ def memory_table(memories: Sequence[PlacedMemory]) -> Table:
     rows = [
         (
             group.purpose,
-            f"`{group.module}`",
+            group.module,
             f"{group.shape.depth} x {group.shape.width}",
             str(len(group.memories)),
             f"{group.bits:,}",
         )
         for group in memory_groups(memories)
     ]
-    return Table(("memories", "module", "words x bits", "how many", "bits"), rows)
+    return Table(("memories", "module", "words x bits", "how many", "bits"), rows, (3, 4))

@@ -23,7 +23,7 @@ from cdma.hdl.deliver.block import (
     ending,
 )
 from cdma.hdl.deliver.flows import bender_manifest, listed_files
-from cdma.hdl.deliver.memories import MemoryGroup, memory_groups, memory_row
+from cdma.hdl.deliver.memories import memory_row, memory_table
 from cdma.hdl.deliver.registers import register_texts, uvm_file, uvm_model
 from cdma.hdl.deliver.wrappers import sv_package, sv_package_file
 from cdma.hdl.spec.codec import CodecConfig
@@ -247,19 +247,16 @@ def report(made: Made, summary: dict[str, Any]) -> Iterator[Part | str]:
     block = made.block
     lines, ports = block.design.text.count("\n"), summary["ports"]
     yield f"{summary['file']}: module {block.name}, {lines:,} lines of Verilog, {len(ports)} ports"
-    rows = {
-        **{name: str(value) for name, value in block.parameters.items()},
-        **block.facts,
-    }
+    rows = {name: str(value) for name, value in {**block.parameters, **block.facts}.items()}
     if len(ports) <= _MANY_PORTS:
         named = (name if width == 1 else f"{name}[{width}]" for name, width in ports.items())
         rows["ports"] = ", ".join(named)
     rows["beside it"] = ", ".join(Path(file).name for file in summary["files"][1:])
     rows["not written"] = missing_file(block)
-    yield Table(("", ""), [(f"  {label}", row) for label, row in rows.items() if row])
+    yield Table(("", ""), [row for row in rows.items() if row[1]])
     if memories := block.design.memories:
-        yield f"  {len(memories)} memories, {sum(memory.bits for memory in memories):,} bits:"
-        yield Table(_MEMORIES, [_group(group) for group in memory_groups(memories)], (1, 2, 3, 4))
+        yield f"{len(memories)} memories, {sum(memory.bits for memory in memories):,} bits:"
+        yield memory_table(memories)
 
 
 def missing_file(block: Block) -> str:
@@ -268,12 +265,3 @@ def missing_file(block: Block) -> str:
     if block.registers is None or model in block.texts:
         return ""
     return f"{model}, the register model for UVM, which PeakRDL makes: {install_command('verif')}"
-
-
-_MEMORIES = ("  memories", "number", "words", "bits", "in all", "module")
-
-
-def _group(group: MemoryGroup) -> Sequence[str]:
-    """A row for all memories of a shape."""
-    sizes = (len(group.memories), group.shape.depth, group.shape.width, group.bits)
-    return (f"  {group.purpose}", *(f"{size:,}" for size in sizes), group.module)

@@ -1,5 +1,5 @@
-"""Which words of a packet are literals, for tests of the models of cycles. The random designs of a run, by its seed. One
-payload over a stream in Amaranth's own simulator. When the two sides of a stream rest. Tensors for tests, and files of them.
+"""Which words of a packet are literals, for tests of the models of cycles. The random designs of a run, by its seed. When
+the two sides of a stream rest. Tensors for tests, and files of them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import json
 import random
 import struct
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,22 +38,6 @@ def random_codecs(seed: str, count: int) -> list[Design]:
         if design.block in BLOCKS:
             found.append(design)
     return found
-
-
-async def send(ctx: Any, stream: Any, payload: Any) -> None:
-    """Offers one payload until it is taken."""
-    ctx.set(stream.payload, payload)
-    ctx.set(stream.valid, 1)
-    await ctx.tick().until(stream.ready)
-    ctx.set(stream.valid, 0)
-
-
-async def take(ctx: Any, stream: Any) -> Any:
-    """Takes one payload."""
-    ctx.set(stream.ready, 1)
-    (payload,) = await ctx.tick().sample(stream.payload).until(stream.valid)
-    ctx.set(stream.ready, 0)
-    return payload
 
 
 #: Asked once per cycle: whether to rest in it.

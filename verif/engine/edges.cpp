@@ -231,14 +231,7 @@ void server_ask(Server *server, int write, int64_t cycle, uint64_t id, uint64_t 
                 uint64_t beat_bytes, char *objection) {
     objecting(objection, [&] { return server->ask(write, cycle, {id, address, beats, beat_bytes, 0}), 0; });
 }
-void server_put(Server *server, int64_t cycle, const uint8_t *data, const uint8_t *strobes, char *objection) {
-    objecting(objection, [&] { return server->put(cycle, data, strobes); });
-}
-int server_takes_read(Server *server) { return server->takes_read(); }
-int server_takes_write(Server *server) { return server->takes_write(); }
-int server_takes_data(Server *server, int64_t cycle) { return server->takes_data(cycle); }
 int server_next_beat(Server *server, int64_t cycle, Beat *beat, uint8_t *data, char *objection) {
     return objecting(objection, [&] { return server->next_beat(cycle, *beat, data); });
 }
-int server_next_answer(Server *server, int64_t cycle, Beat *answer) { return server->next_answer(cycle, *answer); }
 }

@@ -41,12 +41,7 @@ _FUNCTIONS = {
     "server_new": (_POINTER, _POINTER),
     "server_delete": (None, _POINTER),
     "server_ask": (None, _POINTER, _INT, _CYCLE, _NUMBER, _NUMBER, _NUMBER, _NUMBER, _TEXT),
-    "server_put": (None, _POINTER, _CYCLE, _TEXT, _TEXT, _TEXT),
-    "server_takes_read": (_INT, _POINTER),
-    "server_takes_write": (_INT, _POINTER),
-    "server_takes_data": (_INT, _POINTER, _CYCLE),
     "server_next_beat": (_INT, _POINTER, _CYCLE, _POINTER, _POINTER, _TEXT),
-    "server_next_answer": (_INT, _POINTER, _CYCLE, _POINTER),
 }
 
 

@@ -8,12 +8,19 @@ from typing import Any
 import pytest
 
 from cdma.hdl.axi.gather import EARLY, Gather
-from tests.support.axi_bench import port_shape
+from cdma.hdl.axi.ports import PortShape
 from tests.support.simulate import simulate
 from tests.support.stream_bench import beats_of
 
 _BURST = 8
 _BEAT = 8
+
+
+def port_shape(data_bits: int, burst: int) -> PortShape:
+    """A port of words of 32 bits, with a buffer of two bursts."""
+    return PortShape(
+        word_bits=32, data_bits=data_bits, address_bits=20, burst=burst, outstanding=3, buffer=2 * burst
+    )
 
 
 Packets = list[tuple[int, int, int]]

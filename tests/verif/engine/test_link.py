@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import random
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -13,8 +15,8 @@ from cdma.verif.engine.design import EngineDesign
 from cdma.verif.engine.edges import Port
 from cdma.verif.engine.hosts import HOSTS, MEGAHERTZ, data_rate, link_of
 from cdma.verif.engine.measure import measure_engine
-from cdma.verif.engine.memory import Memory
-from tests.support.axi_bench import Beat, Server
+from cdma.verif.engine.memory import Memory, library
+from cdma.verif.engine.owners import Objections
 from tests.support.commands import Refused
 
 _BITS, _BYTES = 256, 32
@@ -30,18 +32,35 @@ def memory_behind(host: str, tags: int) -> Memory:
     return memory
 
 
+class _Offer(ctypes.Structure):
+    """A beat that a memory offers on R."""
+
+    _fields_ = [("id", ctypes.c_uint64), ("response", ctypes.c_uint64), ("last", ctypes.c_uint64)]
+
+
+class Beat(NamedTuple):
+    id: int
+    data: int
+    last: bool
+
+
 def beats_of(memory: Memory, reads: Sequence[tuple[int, int]]) -> Iterator[tuple[int, Beat]]:
     """Reads bursts of these IDs and addresses, which are asked for at once: each beat and its cycle."""
-    server = Server(Port(memory, _BYTES))
+    port, cpp = Port(memory, _BYTES), library()
+    server, objections = cpp.server_new(ctypes.addressof(port)), Objections(memory)
+    offer, data = _Offer(), (ctypes.c_uint8 * _BYTES)()
     for id, address in reads:
-        server.ask("ar", 0, id, address, _BURST, _BYTES)
+        cpp.server_ask(server, 0, 0, id, address, _BURST, _BYTES, objections.text)
     left, cycle = len(reads) * _BURST, 0
     while left:
         cycle += 1
-        beat = server.next_beat(cycle)
-        if beat is not None:
+        if cpp.server_next_beat(
+            server, cycle, ctypes.addressof(offer), ctypes.addressof(data), objections.text
+        ):
             left -= 1
-            yield cycle, beat
+            yield cycle, Beat(offer.id, int.from_bytes(data, "little"), bool(offer.last))
+        objections.check()
+    cpp.server_delete(server)
 
 
 @pytest.mark.verilator

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +49,7 @@ def _run(arguments: argparse.Namespace) -> Result:
             goal=arguments.goal,
             report=report,
         )
-    written = annotate(found.code, arguments.annotate, str(design)) if arguments.annotate else []
+    written = annotate(found.code, arguments.annotate) if arguments.annotate else None
     shares = ", ".join(f"{value:.1f} % of {name}" for name, value in percents(found.to_dict()).items())
     left = [f"coverage: {sentence}" for sentence in found.failures if not sentence.startswith("the test ")]
     document = _tables(found, statements=True)
@@ -90,7 +90,7 @@ def _tables(found: Coverage, *, statements: bool) -> Iterator[Table]:
     yield Table(("goal", "bins", "met", "what" if statements else "fewest"), goals, range(1, 4))
 
 
-def _parts(found: Coverage, written: Sequence[Path]) -> Iterator[Part | str]:
+def _parts(found: Coverage, written: Path | None) -> Iterator[Part | str]:
     yield f"{found.regression.design}, seed {found.regression.seed}"
     yield from _tables(found, statements=False)
     missing = found.code.missing()
@@ -104,7 +104,7 @@ def _parts(found: Coverage, written: Sequence[Path]) -> Iterator[Part | str]:
     for failure in found.failures:
         yield f"failed: {failure}"
     if written:
-        yield f"\nannotated: {', '.join(map(str, written))}"
+        yield f"\nannotated: {written}"
 
 
 _OPTIONS = {
@@ -113,7 +113,7 @@ _OPTIONS = {
         *REGRESSION,
         jobs("simulations"),
         option("--goal PERCENT", "of lines and of branches, less those excluded", 100.0),
-        option("--annotate DIR?", "write the Verilog with counts, as text and HTML, into DIR (default coverage)", Path,
+        option("--annotate DIR?", "write the Verilog with counts into DIR (default coverage)", Path,
             const=Path("coverage")),
         flag("--json", "print everything as JSON"),
         flag("--markdown", "print the tables in Markdown"),

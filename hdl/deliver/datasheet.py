@@ -1,15 +1,13 @@
-"""The files of a block's package: its datasheet with a drawing of its ports, its bench, and all texts of others."""
+"""The files of a block's package: its datasheet, its bench, and all texts of others."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from html import escape
+from collections.abc import Iterator, Mapping
 
-from cdma.base.document import Drawing, Heading, Paragraph, Part, Table, as_html, as_markdown
+from cdma.base.document import Heading, Paragraph, Part, Table, as_html, as_markdown
 from cdma.hdl.deliver.bench.opening import StreamVectors
 from cdma.hdl.deliver.flows import verilator_waivers
 from cdma.hdl.spec.registers.description import RegisterMap
-from cdma.hdl.verilog.shell import Port
 
 from .bench.engine import engine_testbench
 from .bench.in_cocotb import cocotb_bench
@@ -19,66 +17,7 @@ from .flows import fusesoc_core, sdc, xdc
 from .ipxact import ipxact_component
 from .memories import memory_document, memory_table
 from .registers import register_document
-from .wrappers import CLOCK, RESET, Bus, buses_of, clocking, role_of, vhdl_package
-
-#: Of a block: half the distance of its arrows, and the widths of a side and of the box.
-_ROW, _SIDE, _BOX = 26, 250, 300
-#: Colours that read on white and on black.
-_STYLE = (
-    "<style>text{font:13px sans-serif;fill:#24527a}.t{font-weight:bold}.s{font-size:11px}"
-    "path{stroke:#24527a;fill:none;stroke-width:1.5}rect{stroke:#24527a;fill:#8ab4d822;stroke-width:2}"
-    "@media(prefers-color-scheme:dark){text{fill:#a9cdee}path,rect{stroke:#a9cdee}}</style>"
-)
-
-
-def _svg(width: int, height: int, title: str, parts: Sequence[str]) -> str:
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'role="img"><title>{escape(title)}</title>{_STYLE}{"".join(parts)}</svg>\n'
-    )
-
-
-def _text(x: float, y: float, text: str, anchor: str = "start", kind: str = "") -> str:
-    style = f' class="{kind}"' if kind else ""
-    return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}"{style}>{escape(text)}</text>'
-
-
-def _arrow(x: float, y: float, length: float, wide: bool) -> str:
-    width = ' stroke-width="4" style="stroke-width:4"' if wide else ""
-    end = x + length
-    tip = f'<path d="M{end - 6:g} {y - 5:g}L{end:g} {y:g}L{end - 6:g} {y + 5:g}"/>'
-    return f'<path d="M{x:g} {y:g}h{length:g}"{width}/>{tip}'
-
-
-def _label(bus: Bus) -> str:
-    return bus.kind if bus.data_bits == 1 else f"{bus.kind}, {bus.data_bits} bits"
-
-
-def block_drawing(name: str, title: str, ports: Sequence[Port]) -> str:
-    """The block as a box: what drives it on the left, what it drives on the right, buses as thick arrows."""
-    buses, single = buses_of(ports)
-    sides: dict[bool, list[tuple[str, str, bool]]] = {False: [], True: []}
-    for bus in buses:
-        thick = bus.kind not in (CLOCK, RESET) and len(bus.signals) > 1
-        sides[bus.drives].append((bus.name, _label(bus), thick))
-    for port in single:
-        label = f"{port.width} bits" if port.width > 1 else ""
-        sides[port.direction == "output"].append((port.name, label, port.width > 1))
-    rows = max(len(side) for side in sides.values())
-    height = rows * 2 * _ROW + 60
-    parts = [
-        f'<rect x="{_SIDE}" y="10" width="{_BOX}" height="{height - 20}" rx="6"/>',
-        _text(_SIDE + _BOX / 2, height / 2 - 4, name, "middle", "t"),
-        _text(_SIDE + _BOX / 2, height / 2 + 16, title, "middle", "s"),
-    ]
-    for drives, entries in sides.items():
-        for index, (port_name, label, thick) in enumerate(entries):
-            y = 40 + index * 2 * _ROW
-            x = _SIDE + _BOX if drives else 20
-            parts.append(_arrow(x, y + 8, _SIDE - 20, thick))
-            middle = x + (_SIDE - 20) / 2
-            parts += [_text(middle, y, port_name, "middle", "t"), _text(middle, y + 24, label, "middle", "s")]
-    return _svg(2 * _SIDE + _BOX, height, f"{name} and its ports", parts)
+from .wrappers import buses_of, clocking, role_of, vhdl_package
 
 
 def datasheet(block: Block) -> list[Part]:
@@ -92,8 +31,6 @@ def _parts(block: Block) -> Iterator[Part]:
         f"Made by cdma {block.version}. This is the datasheet of this one configuration; "
         f"`{block.name}{ending(block.language)}` is its Verilog."
     )
-    drawing = block_drawing(block.name, block.title, block.ports)
-    yield Drawing(f"{block.name}_block.svg", f"`{block.name}` and its ports", drawing)
     yield from _values("Parameters", "parameter", block.parameters)
     yield from _values("Performance", "figure", block.facts)
     yield from _interfaces(block)
@@ -176,7 +113,6 @@ def package_files(block: Block) -> dict[str, str]:
         files[f"{name}_registers.html"] = as_html(register_document(block.registers), anchors=True)
     if memories:
         files[f"{name}_memories.md"] = memory_document(name, memories)
-    files |= {part.file: part.svg for part in sheet if isinstance(part, Drawing)}
     files[f"{name}_datasheet.md"] = as_markdown(sheet, rule=" --- ")
     files[f"{name}_datasheet.html"] = as_html(sheet)
     files |= {file: signed(file, text) for file, text in files.items() if may_grow(file)}

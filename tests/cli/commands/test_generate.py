@@ -36,7 +36,7 @@ def test_writes_one_file_and_says_so(tmp_path: Path, shown: Shown) -> None:
     path = directory / "cdma_compressor.v"
     names = {file.name for file in directory.iterdir()}
     ends = "_inst.v _tb.v _cocotb.py .sdc .xdc .vlt .ys .abc .core _component.xml"
-    ends += " _block.svg _datasheet.md _datasheet.html"
+    ends += " _datasheet.md _datasheet.html"
     assert names == {"Bender.yml", path.name} | {f"cdma_compressor{end}" for end in ends.split()}
     assert path.read_text() == codec_verilog("compressor", CodecConfig(Format(8, 8), lanes=2))
     assert said.startswith(f"{path}: module cdma_compressor, ")

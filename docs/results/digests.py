@@ -202,7 +202,7 @@ _FILES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 def needs_card(record: Record) -> bool:
     """Whether its command measures on a GPU."""
-    return re.match(r"cdma bench (saved|gpu|advisor|batch|kernels|stream|swap)\b", record.command) is not None
+    return re.match(r"cdma bench (saved|gpu|batch|kernels|stream|swap)\b", record.command) is not None
 
 
 def changed(record: Record) -> list[str]:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from cdma.study.compare.comparison import compare, summarise
     from cdma.study.profile.files import find_tensors
     from cdma.study.profile.link import Hidden, Settings
-    from cdma.study.profile.page import page
     from cdma.study.profile.recording import Recording, record
     from cdma.study.profile.report import Report, advise
     from cdma.study.system.assumptions import Assumptions, load_assumptions
@@ -41,7 +40,6 @@ _HOMES = {
     "cdma.study.compare.comparison": "compare summarise",
     "cdma.study.profile.files": "find_tensors",
     "cdma.study.profile.link": "Hidden Settings",
-    "cdma.study.profile.page": "page",
     "cdma.study.profile.recording": "Recording record",
     "cdma.study.profile.report": "Report advise",
     "cdma.study.system.assumptions": "Assumptions load_assumptions",
@@ -76,7 +74,6 @@ __all__ = [
     "load_machine",
     "load_model",
     "load_network",
-    "page",
     "record",
     "several",
     "summarise",

@@ -101,24 +101,3 @@ def test_commands_are_understood(document: Path) -> None:
         arguments = parser.parse_args(words)
         if words[0] == "generate" and not {"--codec", "--config"} & {*words}:
             assert config_from(arguments).settings(), words
-
-
-def test_broken_references_are_found() -> None:
-    assert commands_in(
-        "    cdma wave engine -o x   # a run\ncdma bench --help\n$ cdma demo\nthe command\n"
-    ) == [
-        ["wave", "engine", "-o", "x"],
-        ["demo"],
-    ]
-    assert list(paths_in("in `hdl/nowhere.py` and `cdma study model figures docs/figures`")) == [
-        "hdl/nowhere.py",
-        "docs/figures",
-    ]
-    table = (
-        "| file in `hdl/axi/` | contract |\n|---|---|\n| `reader.py`, `nothing.py` | `a/b` |\n\n| `other` |\n"
-    )
-    assert list(paths_in(table)) == ["hdl/axi/", "hdl/axi/reader.py", "hdl/axi/nothing.py"]
-    assert anchors('# The engine, and `its` rings\n<a id="here"></a>\n') == {
-        "the-engine-and-its-rings",
-        "here",
-    }

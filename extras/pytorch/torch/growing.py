@@ -41,7 +41,18 @@ def largest_batch(
     passes: int = 2,
     most: int | None = None,
 ) -> Largest:
-    """See :func:`cdma.torch.largest_batch`."""
+    """The largest batch whose step fits a memory, with ``batch``, ``peak`` and everything that was ``tried``.
+
+    Batches double until one does not fit, and then the gap is halved. With :func:`cdma.torch.saved` in the step, the batch
+    grows into the memory that is saved.
+
+    ``step``: Trains one step with a batch of so many images. It returns the bytes that it took at most, or None to have
+        the GPU asked.
+    ``memory``: The bytes that there are; by default all of the GPU. A GPU gives no more while this runs.
+    ``multiple``: What the batch is a multiple of.
+    ``passes``: Steps of each batch, the last of which counts: policies learn from the ones before.
+    ``most``: The largest batch that is tried.
+    """
     check_range("multiple", multiple, 1, _MOST, "images by which batches grow")
     check_range("passes", passes, 1, 1000, "steps of each batch")
     if memory is not None:

@@ -15,15 +15,12 @@ import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor
 
 from cdma.gpu.layout import current
-
-from .plot import plot
 
 #: The numbers that there is memory for, at least.
 MOST = 64
@@ -186,11 +183,6 @@ class Report(Layer):
         for name, layer in self.layers.items():
             found["layers"][name] |= {"ratio": layer.ratio, "relative_error": layer.relative_error}
         return found
-
-    def plot(self, path: str | Path) -> None:
-        """Draws bytes and what was held for them, by module: to a file ``.svg``, or a page ``.html`` with the report."""
-        rows = [(name, layer.raw, layer.held) for name, layer in self.layers.items()]
-        plot(path, "Saved tensors", str(self), rows)
 
     def __str__(self) -> str:
         width = max([5, *(len(name) for name in self.layers)])

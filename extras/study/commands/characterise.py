@@ -16,15 +16,10 @@ if TYPE_CHECKING:
     from cdma.study.compare.comparison import Row, Summary
     from cdma.study.system.density_table import DensityTable
     from cdma.study.training.observations import Finding, Training
-    from cdma.torch.networks.task import Task
 
 
 #: Options that say how to train.
 _SCHEDULE = ("epochs", "batch", "probe", "points", "seed", "learning_rate")
-#: Those that say what with; ``--images`` is digits without them.
-_TASK = ("images", "kinds", "of_each", "device")
-#: What images there are, and the pixels of a side of fractals.
-_SIDES = {"digits": 0, "fractals": 32, "fractals224": 224}
 
 
 def _run(arguments: argparse.Namespace) -> Result:
@@ -36,7 +31,7 @@ def _run(arguments: argparse.Namespace) -> Result:
 
     if arguments.train is not None and arguments.records is not None:
         raise ParameterError("--records and --train are given; records are either read or made")
-    for name in ("networks", "weights", *_SCHEDULE, *_TASK):
+    for name in ("networks", "weights", *_SCHEDULE):
         if getattr(arguments, name) is not None and arguments.train is None:
             raise ParameterError(f"--{name.replace('_', '-')} is given without --train, which it is for")
     for directory in (arguments.train, arguments.figures):
@@ -60,44 +55,10 @@ def _train(arguments: argparse.Namespace) -> None:
     from cdma.study.training.record import record
     from cdma.study.training.train import Schedule
 
-    task = _task(arguments)
-    given = _given(arguments, _SCHEDULE) | ({} if task is None else {"images": task.training})
-    schedule = Schedule(**given)
+    given = {name: value for name in _SCHEDULE if (value := getattr(arguments, name)) is not None}
     with part_progress() as progress:
-        records = record(schedule, arguments.networks, progress, task, bool(arguments.weights))
+        records = record(Schedule(**given), arguments.networks, progress, bool(arguments.weights))
     _write(arguments.train, records)
-
-
-def _given(arguments: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
-    return {name: value for name in names if (value := getattr(arguments, name)) is not None}
-
-
-def _task(arguments: argparse.Namespace) -> Task | None:
-    """What is learnt, or None for the digits."""
-    from cdma.torch.extras import torch_version
-
-    side = _SIDES[arguments.images or "digits"]
-    given = _given(arguments, _TASK[1:])
-    if not side:
-        if given:
-            raise ParameterError(
-                f"--{next(iter(given)).replace('_', '-')} is given without fractals, which it is for"
-            )
-        return None
-    # Says what is missing, before anything imports it.
-    torch_version()
-    import torch
-
-    from cdma.torch.networks.task import Fractals, fractals_task
-
-    device = given.pop("device", "cpu")
-    if device.partition(":")[0] not in ("cpu", "cuda") or (device != "cpu" and not torch.cuda.is_available()):
-        raise ParameterError(
-            f"device is {device!r}; it must be cpu, or cuda where there is a card that PyTorch can use"
-        )
-    drawn = {"categories": given.get("kinds", 100), "images": given.get("of_each", 100)}
-    seed = 1 if arguments.seed is None else arguments.seed
-    return fractals_task(Fractals(**drawn, side=side, seed=seed, device=device))
 
 
 def _write(directory: Path, files: Mapping[str, bytes]) -> None:
@@ -186,12 +147,6 @@ COMMAND = Command(
             option("--points N", "how often they are shown (default 21)", int),
             option("--seed N", "seed of the training (default 1)", int),
             option("--learning-rate R", "step size of AdamW at the beginning (default 0.002)", float),
-            option("--images NAME", "what is learnt: digits (the default), fractals of 32 pixels a side, which are drawn "
-                "now, or fractals224, for the networks in their own size (these need torchvision, and a "
-                "card)", choices=['digits', 'fractals', 'fractals224']),
-            option("--kinds N", "kinds of fractals (default 100)", int),
-            option("--of-each N", "fractals of each kind (default 100)", int),
-            option("--device NAME", "where it is drawn and learnt, such as cuda (default cpu)"),
             option("--figures DIR", "draw the figures into DIR, as SVG", Path),
             (
                 flag("--json", "print everything as JSON, with a row for each tensor"),

@@ -22,17 +22,10 @@ if TYPE_CHECKING:
 
 
 def _run(arguments: argparse.Namespace) -> Result:
-    from cdma.files import ready_file, replacing
-    from cdma.study.profile.page import page
     from cdma.study.profile.report import Report, advise
 
     settings = _settings(arguments)
-    if arguments.html is not None:
-        ready_file(arguments.html)
     report = Report(_found(arguments.path), settings)
-    if arguments.html is not None:
-        with replacing(arguments.html) as file:
-            file.write(page(report, arguments.path.resolve().name).encode())
     verdict = advise(report)
     return Result(
         {**report.as_dict(), "verdict": asdict(verdict)}, [_table(report), *_answers(report), str(verdict)]
@@ -162,8 +155,7 @@ COMMAND = Command(
         ),
         "report": (
             flag("--json", "print the report as JSON"),
-            option("--html FILE", "write the report as one HTML page", Path),
         ),
     },
-    ["activations/", "crepe --link 51", "activations.npz --link 25 --units 2 --html report.html"],
+    ["activations/", "crepe --link 51", "activations.npz --link 25 --units 2"],
 )  # fmt: skip

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -25,14 +25,14 @@ from cdma.sim.codec.words import words_of
 from cdma.study.compare.comparison import Row, compare
 from cdma.study.recorded import record_text
 from cdma.torch.extras import require, versions
+from cdma.torch.networks import NETWORKS
+from cdma.torch.networks.digits import TRAINING_IMAGES
 
 from .observations import ratio_table, short
 from .train import Schedule, Snapshot, train
 
 if TYPE_CHECKING:
     import torch
-
-    from cdma.torch.networks.task import Task
 
 #: The files that :func:`record` makes.
 RECORDS = ("densities.json", "ratios.json")
@@ -45,24 +45,19 @@ def record(
     schedule: Schedule,
     networks: Sequence[str] | None = None,
     progress: Callable[[str, float], None] = lambda what, part: None,
-    task: Task | None = None,
     weights: bool = False,
 ) -> dict[str, bytes]:
     """Trains the networks and returns the contents of :data:`RECORDS` by name, and with ``weights`` NETWORK.pt of each.
 
-    ``progress`` is called with what is done now and with the part of all work that is done, 0 to 1. ``task`` is what they
-    learn, the digits by default, and without ``networks`` all of its networks are trained.
+    ``progress`` is called with what is done now and with the part of all work that is done, 0 to 1. Without
+    ``networks`` all are trained.
     """
     require("torch", "torch")
-    from cdma.torch.networks.task import digits_task
-
-    task = task or digits_task()
-    networks = tuple(task.networks) if networks is None else networks
-    if unknown := [name for name in networks if name not in task.networks]:
-        raise ParameterError(f"network is {unknown[0]!r}; it must be one of {', '.join(task.networks)}")
+    networks = NETWORKS if networks is None else networks
+    if unknown := [name for name in networks if name not in NETWORKS]:
+        raise ParameterError(f"network is {unknown[0]!r}; it must be one of {', '.join(NETWORKS)}")
     if not networks:
         raise ParameterError("no network is given; there must be at least one to train")
-    schedule = replace(schedule, images=task.training)
     names = codecs.available()
     made_with = versions()
     recorded: dict[str, Any] = {}
@@ -70,7 +65,7 @@ def record(
     stored: dict[str, bytes] = {}
     for done, network in enumerate(networks):
         series, trained = _Series(), _Trained()
-        for snapshot in train(network, schedule, trained, task=task):
+        for snapshot in train(network, schedule, trained):
             progress(f"training {network}", (done + 0.8 * snapshot.step / schedule.steps) / len(networks))
             series.add(snapshot, snapshot.step / schedule.steps)
         recorded[network] = series.as_dict()
@@ -82,11 +77,11 @@ def record(
             progress(f"comparing codecs on {network}", (done + part) / len(networks))
     provenance = {
         "source": "cdma study characterise --train",
-        "data": task.about,
+        "data": f"scikit-learn's digits, {TRAINING_IMAGES} training images of 32 x 32",
         "schedule": asdict(schedule),
         "versions": made_with,
     }
-    default = next(({"default": name} for name in ("vgg", "vgg16") if name in recorded), {})
+    default = {"default": "vgg"} if "vgg" in recorded else {}
     made = dict(
         zip(
             RECORDS,

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -17,12 +16,11 @@ from numpy.typing import NDArray
 
 from cdma.base.errors import ParameterError
 from cdma.torch.extras import require
-from cdma.torch.networks.digits import TRAINING_IMAGES
+from cdma.torch.networks import NETWORKS
+from cdma.torch.networks.digits import CLASSES, TRAINING_IMAGES, digits
 
 if TYPE_CHECKING:
     import torch
-
-    from cdma.torch.networks.task import Task
 
 
 @dataclass(frozen=True)
@@ -71,13 +69,10 @@ class Schedule:
 
 
 class reproducible:
-    """Makes torch compute deterministically, in one thread, from given random numbers, within a ``with`` block.
+    """Makes torch compute deterministically, in one thread, from given random numbers, within a ``with`` block."""
 
-    Unless it is ``strict``, kernels of a card for which there is no deterministic one stay what they are.
-    """
-
-    def __init__(self, start: int | torch.Tensor, strict: bool = True) -> None:
-        self._start, self._strict = start, strict
+    def __init__(self, start: int | torch.Tensor) -> None:
+        self._start = start
 
     def __enter__(self) -> None:
         import torch
@@ -92,7 +87,7 @@ class reproducible:
         else:
             torch.set_rng_state(self._start)
         torch.set_num_threads(1)
-        torch.use_deterministic_algorithms(True, warn_only=not self._strict)
+        torch.use_deterministic_algorithms(True)
 
     def __exit__(self, *_: object) -> None:
         import torch
@@ -105,9 +100,6 @@ class reproducible:
 
 #: Gives for a network and its optimiser a context in which forward passes run.
 Keeping: TypeAlias = "Callable[[torch.nn.Module, torch.optim.Optimizer], AbstractContextManager[Any]]"
-
-#: Images at once whose classes are guessed.
-_AT_ONCE = 512
 
 
 @dataclass(frozen=True)
@@ -130,30 +122,27 @@ def train(
     network: str,
     schedule: Schedule | None = None,
     keeping: Keeping = lambda model, optimiser: nullcontext(),
-    task: Task | None = None,
 ) -> Iterator[Snapshot]:
     """Trains ``network`` and yields its activations after each of ``schedule.shown_after()`` steps.
 
     The training images are shifted by up to 4 pixels and get noise, afresh in each step. Activations are
     those of the network in training mode, as offloading would find them, on images neither shifted nor noisy. ``keeping``
-    gives for the network and its optimiser a context in which the forward pass of each step runs. ``task`` is what it
-    learns, the digits by default; the network is where its images are. On a card a training is not the same twice.
+    gives for the network and its optimiser a context in which the forward pass of each step runs.
     """
-    torch = _torch()
-    from cdma.torch.networks.task import digits_task
+    if network not in NETWORKS:
+        raise ParameterError(f"network is {network!r}; it must be one of {', '.join(NETWORKS)}")
+    torch = require("torch", "torch")
+    from cdma.torch.networks.networks import BUILDERS
 
-    task = task or digits_task()
-    if network not in task.networks:
-        raise ParameterError(f"network is {network!r}; it must be one of {', '.join(task.networks)}")
-    schedule = replace(schedule or Schedule(), images=task.training)
-    device, probe = task.images.device, slice(schedule.probe)
-    alike = partial(reproducible, strict=device.type == "cpu")
-    with alike(schedule.seed):
-        model = task.networks[network]().to(device)
+    schedule = schedule or Schedule()
+    images, classes = map(torch.from_numpy, digits())
+    probe = images[: schedule.probe]
+    with reproducible(schedule.seed):
+        model = BUILDERS[network](CLASSES)
         _initialise(model)
         state = torch.get_rng_state()
-        snapshot = _snapshot(model, task.inputs(probe), 0, [])
-    generator = torch.Generator(device).manual_seed(schedule.seed)
+        snapshot = _snapshot(model, probe, 0, [])
+    generator = torch.Generator().manual_seed(schedule.seed)
     optimiser = torch.optim.AdamW(
         model.parameters(), lr=schedule.learning_rate, weight_decay=schedule.weight_decay
     )
@@ -161,19 +150,19 @@ def train(
     falls = [round(part * schedule.steps) for part in schedule.drops]
     shown = set(schedule.shown_after())
     losses: list[float] = []
-    order = torch.zeros(0, dtype=torch.int64, device=device)
+    order = torch.zeros(0, dtype=torch.int64)
     yield snapshot
     for step in range(1, schedule.steps + 1):
         # The caller runs between two snapshots. Its random numbers and its threads must not matter here.
-        with alike(state):
+        with reproducible(state):
             for group in optimiser.param_groups:
                 group["lr"] = schedule.learning_rate * 0.1 ** sum(step > fall for fall in falls)
             if len(order) < schedule.batch:
-                order = torch.randperm(task.training, generator=generator, device=device)
+                order = torch.randperm(TRAINING_IMAGES, generator=generator)
             batch, order = order[: schedule.batch], order[schedule.batch :]
-            inputs = _augmented(task.inputs(batch), generator)
+            inputs = _augmented(images[batch], generator)
             with context:
-                loss = torch.nn.functional.cross_entropy(model(inputs), task.classes[batch])
+                loss = torch.nn.functional.cross_entropy(model(inputs), classes[batch])
             optimiser.zero_grad()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 2.0)
@@ -181,15 +170,11 @@ def train(
             losses.append(float(loss.detach()))
             state = torch.get_rng_state()
             if step in shown:
-                accuracy = _accuracy(model, task) if step == schedule.steps else None
-                snapshot = _snapshot(model, task.inputs(probe), step, losses, accuracy)
+                accuracy = _accuracy(model, images, classes) if step == schedule.steps else None
+                snapshot = _snapshot(model, probe, step, losses, accuracy)
         if step in shown:
             yield snapshot
             losses.clear()
-
-
-def _torch() -> Any:
-    return require("torch", "torch")
 
 
 def _initialise(model: torch.nn.Module) -> None:
@@ -207,22 +192,19 @@ def _augmented(images: torch.Tensor, generator: torch.Generator) -> torch.Tensor
     """Shifts all images alike by up to 4 pixels each way, and adds noise."""
     import torch
 
-    down, right = torch.randint(-4, 5, (2,), generator=generator, device=images.device).tolist()
-    noise = torch.randn(images.shape, generator=generator, device=images.device)
+    down, right = torch.randint(-4, 5, (2,), generator=generator).tolist()
+    noise = torch.randn(images.shape, generator=generator)
     return torch.roll(images, (down, right), (2, 3)) + 0.1 * noise
 
 
-def _accuracy(model: torch.nn.Module, task: Task) -> float:
+def _accuracy(model: torch.nn.Module, images: torch.Tensor, classes: torch.Tensor) -> float:
     import torch
 
     model.eval()
-    right = 0
     with torch.no_grad():
-        for begin in range(task.training, len(task.images), _AT_ONCE):
-            which = slice(begin, begin + _AT_ONCE)
-            right += int((model(task.inputs(which)).argmax(1) == task.classes[which]).sum())
+        right = model(images[TRAINING_IMAGES:]).argmax(1) == classes[TRAINING_IMAGES:]
     model.train()
-    return right / (len(task.images) - task.training)
+    return float(right.float().mean())
 
 
 def _snapshot(
@@ -235,16 +217,26 @@ def _snapshot(
     """Runs the images through the network in training mode, and leaves the network as it was."""
     import torch
 
-    from .watching import Watching
-
+    activations: dict[str, NDArray[np.float32]] = {}
+    watched = {
+        name: "pool" if isinstance(module, torch.nn.MaxPool2d) else "relu"
+        for name, module in model.named_modules()
+        if isinstance(module, torch.nn.MaxPool2d | torch.nn.ReLU)
+    }
+    hooks = [
+        model.get_submodule(name).register_forward_hook(
+            lambda module, inputs, output, name=name: activations.update({name: output.numpy().copy()})
+        )
+        for name in watched
+    ]
     # Batch normalisation learns in a forward pass as well, so its averages are restored.
     buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
     model.train()
     with torch.no_grad():
-        with Watching(model) as seen:
-            model(images)
+        model(images)
         for name, buffer in model.named_buffers():
             buffer.copy_(buffers[name])
-    return Snapshot(
-        step, float(np.mean(losses)) if losses else float("nan"), seen.activations, seen.kinds, accuracy
-    )
+    for hook in hooks:
+        hook.remove()
+    kinds = {name: watched[name] for name in activations}
+    return Snapshot(step, float(np.mean(losses)) if losses else float("nan"), activations, kinds, accuracy)

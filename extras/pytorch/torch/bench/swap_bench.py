@@ -193,9 +193,11 @@ class _Run:
         if bound is None and isinstance(policy, Lms):
             bound = self.training.raw_bytes()
         transport = transport_for(self._bench.device, self._bench.link)
-        return offload(
+        made = offload(
             self.training.model, policy, device_bytes=bound, ahead=self._bench.ahead, transport=transport
         )
+        assert isinstance(made, Offload)
+        return made
 
     def begin_counting(self) -> None:
         """From now on steps count."""

@@ -48,8 +48,8 @@ class SwapBench:
     ``link``: Bytes per second of the link in software; on a GPU None.
     ``device_bytes``: The most bytes that are held on the device.
     ``ahead``: Bytes on their way back before they are needed.
-    ``weights``: A folder with trained weights, written by ``cdma study characterise --train --weights``; they see the
-        images that they have learnt from. Without one weights are random.
+    ``weights``: A folder with trained weights, NETWORK.pt each, as ``cdma study characterise --train --weights`` writes
+        those of the small networks. Without one weights are random.
     """
 
     batch: int = 64
@@ -104,8 +104,7 @@ class SwapTraining:
     def resize(self, batch: int) -> None:
         """Takes a batch of so many inputs from now on."""
         self.batch = batch
-        trained = self.bench.weights is not None
-        self._inputs, self._classes = inputs(self._network, batch, self.bench.device, trained)
+        self._inputs, self._classes = inputs(self._network, batch, self.bench.device)
         if self._lasts(self._network):
             self._inputs = self._inputs.to(memory_format=torch.channels_last)
 

@@ -7,9 +7,7 @@ from typing import Any
 
 __all__ = ["BENCHES", "in_turn"]
 
-BENCHES = tuple(
-    f"{__name__}.{name}" for name in ("swap", "advisor", "batch", "saved", "stream", "kernels", "gpu")
-)
+BENCHES = tuple(f"{__name__}.{name}" for name in ("swap", "batch", "saved", "stream", "kernels", "gpu"))
 
 
 def in_turn(

@@ -11,9 +11,8 @@ from torch import Tensor, nn
 from cdma.base.errors import CdmaError
 
 from .decoders import gpt2, gpt2_batch
-from .digits import CLASSES
+from .digits import CLASSES, digits
 from .networks import BUILDERS, FULL_SIZE, FULL_SIZE_CLASSES, FULL_SIZE_SHAPE
-from .task import Fractals, digits_task, fractals_task
 
 #: The network that reads tokens, and one to try a bench with.
 GPT2, SMALL = "gpt2", "small"
@@ -40,34 +39,21 @@ def stored_weights(network: str, folder: Path, device: str) -> dict[str, Any]:
     file = folder / f"{network}.pt"
     if not file.is_file():
         raise NoWeights(
-            f"{folder} has no {file.name}: cdma study characterise --train {folder} --weights writes it"
+            f"{folder} has no {file.name}: cdma study characterise --train {folder} --weights writes those of "
+            f"{', '.join(BUILDERS)}"
         )
     found: dict[str, Any] = torch.load(file, map_location=device, weights_only=True)
     return found
 
 
-def inputs(network: str, batch: int, device: str, trained: bool) -> tuple[Tensor, Tensor]:
-    """A batch and its classes.
-
-    The small networks see digits, and those in their own size fractals, if their weights are ``trained``, or else
-    random numbers.
-    """
+def inputs(network: str, batch: int, device: str) -> tuple[Tensor, Tensor]:
+    """A batch and its classes: the small networks see digits, and those in their own size random numbers."""
     if network in BUILDERS:
-        task = digits_task()
-        kept = torch.randperm(len(task.images))[:batch]
-        return task.inputs(kept).to(device), task.classes[kept].to(device)
-    if network != GPT2 and trained:
-        return _fractals(batch, device)
+        images, classes = map(torch.from_numpy, digits())
+        kept = torch.randperm(len(images))[:batch]
+        return images[kept].to(device), classes[kept].to(device)
     with torch.device(device):
         if network == GPT2:
             return gpt2_batch(batch)
         shape, classes = ((3, 32, 32), CLASSES) if network == SMALL else (FULL_SIZE_SHAPE, FULL_SIZE_CLASSES)
         return torch.randn(batch, *shape), torch.randint(classes, (batch,))
-
-
-def _fractals(batch: int, device: str) -> tuple[Tensor, Tensor]:
-    """Fractals of the kinds that ``cdma study characterise --images fractals224`` has by default."""
-    kinds = Fractals.categories
-    fractals = Fractals(images=max(2, -(-batch // kinds)), side=FULL_SIZE_SHAPE[-1], device=device)
-    task = fractals_task(fractals)
-    return task.inputs(slice(batch)).contiguous(), task.classes[:batch]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -18,7 +17,6 @@ from cdma.gpu.packed import Packed
 from cdma.hdl.spec.format import Format
 from cdma.torch.coded import Codec, lossless_format, word_count
 from cdma.torch.memory import is_plain, layout_of
-from cdma.torch.plot import plot
 from cdma.torch.prediction import Expected, looked_at, pays
 
 #: Modules that nobody calls: what is in them is read by who has them.
@@ -330,11 +328,6 @@ class StreamReport:
     def ratio(self) -> float:
         """Bytes of weights that come for each byte that moves."""
         return self.cold / self.held if self.held else 1.0
-
-    def plot(self, path: str | Path) -> None:
-        """Draws bytes and what is held for them, by unit: to a file ``.svg``, or a page ``.html`` with the report."""
-        rows = [(name, row.raw, row.held) for name, row in self.rows.items()]
-        plot(path, "Streamed tensors", str(self), rows)
 
     def as_dict(self) -> dict[str, Any]:
         """The report, for JSON."""

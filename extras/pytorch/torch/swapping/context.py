@@ -452,7 +452,7 @@ class Offload(Keeping):
                 row.moved += copy.nbytes
             else:
                 row.back += copy.nbytes
-        self._profile.copy(way, swapped.learnt, copy)
+        self._profile.copy(way, copy)
         if self._report.timeline is not None:
             self._report.timeline.add_copy(way, label(swapped.slot), copy)
 

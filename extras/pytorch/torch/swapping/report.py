@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median
@@ -15,7 +14,6 @@ from typing import Any
 
 from cdma.base.errors import ParameterError
 from cdma.torch.keeping import Slot
-from cdma.torch.plot import plot
 from cdma.torch.transport import Copy, Transport
 
 from .policies import Action, KernelFit, KernelSample, Learnt
@@ -88,12 +86,10 @@ class Profile:
         self.decompress: KernelFit | None = None
         self._marks: list[tuple[Learnt, str, Any, Any]] = []
         self._kernels: list[tuple[str, Learnt, Any, Any]] = []
-        # Of the last ones size, density and seconds; of copies those on their way, and whose they were with their rates.
-        self._samples = {
-            way: deque[tuple[float, float, float]](maxlen=_SAMPLES) for way in ("compress", "decompress")
-        }
-        self._copies: dict[str, list[tuple[Learnt, Copy]]] = {"out": [], "back": []}
-        self._rates = {way: deque[tuple[int, float]](maxlen=_SAMPLES) for way in self._copies}
+        # Of the last ones size, density and seconds; of copies those on their way, and rates.
+        self._samples = {way: deque[KernelSample](maxlen=_SAMPLES) for way in ("compress", "decompress")}
+        self._copies: dict[str, list[Copy]] = {"out": [], "back": []}
+        self._rates = {way: deque[float](maxlen=_SAMPLES) for way in self._copies}
         self._kept: tuple[Learnt, Any] | None = None
         self._given: Any = None
 
@@ -128,10 +124,10 @@ class Profile:
         if self.active:
             self._kernels.append((way, learnt, begin, end))
 
-    def copy(self, way: str, learnt: Learnt, copy: Copy) -> None:
+    def copy(self, way: str, copy: Copy) -> None:
         """A copy of a tensor is on its way."""
         if self.active:
-            self._copies[way].append((learnt, copy))
+            self._copies[way].append(copy)
 
     def settle(self) -> None:
         """Turns the marks of the last pass into what is known."""
@@ -139,36 +135,22 @@ class Profile:
             setattr(learnt, what, self._transport.seconds(begin, end))
         for way, learnt, begin, end in self._kernels:
             seconds = self._transport.seconds(begin, end)
-            self._samples[way].append((learnt.raw, learnt.density, max(seconds, 1e-9)))
+            self._samples[way].append(KernelSample(learnt.raw, learnt.density, max(seconds, 1e-9)))
         for way, copies in self._copies.items():
-            ended = [(learnt, copy) for learnt, copy in copies if copy.end.query()]
-            self._copies[way] = [(learnt, copy) for learnt, copy in copies if not copy.end.query()]
-            for learnt, copy in ended:
-                rate = copy.nbytes / self._transport.seconds(copy.begin, copy.end)
-                self._rates[way].append((id(learnt), rate))
+            ended = [copy for copy in copies if copy.end.query()]
+            self._copies[way] = [copy for copy in copies if copy not in ended]
+            self._rates[way].extend(
+                copy.nbytes / self._transport.seconds(copy.begin, copy.end) for copy in ended
+            )
         learnt_more = bool(self._kernels)
         self._marks.clear()
         self._kernels.clear()
         self._kept = self._given = None
-        if learnt_more and (fits := self.fits()) is not None:
-            self.compress, self.decompress = fits
-        self.rates = self.rates_without()
-
-    def rates_without(self, learnt: Learnt | None = None) -> tuple[float, float] | None:
-        """Rates of the link by copies of all tensors but this one; None if there are none."""
-        out, back = ([rate for whose, rate in taken if whose != id(learnt)] for taken in self._rates.values())
+        if learnt_more and min(map(len, self._samples.values())) >= _LEAST:
+            self.compress, self.decompress = map(KernelFit.of, self._samples.values())
+        out, back = self._rates.values()
         # Over a slow link nothing may have left by the time it is needed: then the way back is taken to be as fast.
-        return (median(out), median(back or out)) if out else None
-
-    def fits(self, counts: Callable[[float], bool] = lambda size: True) -> tuple[KernelFit, KernelFit] | None:
-        """Laws of both kernels, from the tensors of those sizes that count; None if these are too few."""
-        samples = [
-            [KernelSample(*one) for one in taken if counts(one[0])] for taken in self._samples.values()
-        ]
-        if min(map(len, samples)) < _LEAST:
-            return None
-        compress, decompress = map(KernelFit.of, samples)
-        return compress, decompress
+        self.rates = (median(out), median(back or out)) if out else None
 
 
 @dataclass
@@ -239,11 +221,6 @@ class SwapReport(Moved):
         if self.timeline is None:
             raise ParameterError("nothing was noted for a trace: give trace=True")
         self.timeline.write(path)
-
-    def plot(self, path: str | Path) -> None:
-        """Draws bytes and what moved for them, by tensor: to a file ``.svg``, or a page ``.html`` with the report."""
-        rows = [(name, row.raw, row.moved) for name, row in self.rows.items()]
-        plot(path, "Swapped tensors", str(self), rows)
 
     def as_dict(self) -> dict[str, Any]:
         """The report, for JSON."""

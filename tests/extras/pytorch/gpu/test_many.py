@@ -68,22 +68,6 @@ def test_flocks_of_blocks_are_of_a_tensor_each(monkeypatch):
     assert [int(state) >= 0 for state in made[-1][1:5]].count(True) == 2
 
 
-def test_the_table_names_what_each_tensor_has_and_no_more(monkeypatch):
-    from cdma.gpu import many
-
-    rows, table_of = [], many.table_of
-    monkeypatch.setattr(many, "table_of", lambda own, device: rows.append(own) or table_of(own, device))
-    packed = compress_many(
-        [torch.from_numpy(each) for each in some(_ZVC, [40, 50])], _ZVC, capacities=[70, 300]
-    )
-    for row, one in zip(rows[-1], packed, strict=True):
-        assert (row.target, row.capacity) == (one.data.data_ptr(), one.data.numel() // 4)
-        assert (row.beside, row.length) == (one.index.data_ptr(), one.length.data_ptr())
-    back = decompress_many(packed[1:])
-    assert (rows[-1][0].source, rows[-1][0].capacity) == (packed[1].data.data_ptr(), 75)
-    assert (rows[-1][0].target, rows[-1][0].words) == (back[0].data_ptr(), 50)
-
-
 def test_tensors_of_several_types_and_strides():
     tensors = [torch.arange(240.0).reshape(8, 30)[::2, ::3], torch.arange(9), torch.tensor(2.5)]
     packed = compress_many(tensors, _ZVC)

@@ -9,34 +9,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
+from torch import nn
 
-torch = pytest.importorskip("torch")
-
-from torch import nn  # noqa: E402
-
-from cdma.base.errors import ParameterError  # noqa: E402
-from cdma.hdl.spec.stage import NUMBERS as TYPES  # noqa: E402
-from cdma.hdl.spec.stage import Quantisation  # noqa: E402
-from cdma.sim.codec.quantise import (  # noqa: E402
-    dequantise,
-    quantise,
-)
-from cdma.torch import saved  # noqa: E402
-from cdma.torch.coded import (  # noqa: E402
-    NUMBERS,
-    Step,
-    coded,
-    quantised,
-)
-from cdma.torch.memory import Observer  # noqa: E402
-from cdma.torch.policies import (  # noqa: E402
-    AcGc,
-    Bound,
-    Comet,
-    Lossless,
-    Readers,
-    Statistics,
-)
+from cdma.base.errors import ParameterError
+from cdma.hdl.spec.stage import NUMBERS as TYPES
+from cdma.hdl.spec.stage import Quantisation
+from cdma.sim.codec.quantise import dequantise, quantise
+from cdma.torch import saved
+from cdma.torch.coded import NUMBERS, Step, coded, quantised
+from cdma.torch.memory import Observer
+from cdma.torch.policies import AcGc, Bound, Comet, Lossless, Readers, Statistics
 
 
 def bits_of(tensor):

@@ -8,13 +8,11 @@ from contextlib import nullcontext
 from typing import Any
 
 import pytest
+import torch
+from torch import Tensor, nn
+from torch._dynamo.backends.debugging import aot_eager
 
-torch = pytest.importorskip("torch")
-
-from torch import Tensor, nn  # noqa: E402
-from torch._dynamo.backends.debugging import aot_eager  # noqa: E402
-
-from cdma.torch import Cdma, Comet, Recompute, Vdnn, offload, saved  # noqa: E402
+from cdma.torch import Cdma, Comet, Recompute, Vdnn, offload, saved
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

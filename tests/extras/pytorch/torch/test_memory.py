@@ -6,15 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
 
-torch = pytest.importorskip("torch")
-
-from torch import Tensor, nn  # noqa: E402
-from torch.nn import functional  # noqa: E402
-
-from cdma.torch import Bound, Comet, Policy, saved  # noqa: E402
-from cdma.torch.ledger import Report  # noqa: E402
-from cdma.torch.memory import is_plain  # noqa: E402
+from cdma.torch import Bound, Comet, Policy, saved
+from cdma.torch.ledger import Report
+from cdma.torch.memory import is_plain
 
 
 @pytest.fixture(autouse=True)
@@ -220,11 +218,6 @@ def test_gradients_of_nested_tensors_vmap_forward_mode_and_second_order_are_thos
         return gradient.square().sum()
 
     same_gradients(second, [inputs, model.weight], model)
-
-
-def test_gradients_by_function_are_refused_by_torch() -> None:
-    with saved(nn.Module()), pytest.raises(RuntimeError, match="don't yet support saved tensor hooks"):
-        torch.func.grad(lambda inputs: inputs.square().sum())(torch.ones(3))
 
 
 def test_wrappers_are_no_elements_in_memory() -> None:

@@ -186,11 +186,6 @@ def test_small_tensors_are_kept_as_they_are(packs):
     assert kept.restored().data_ptr() == small.data_ptr()
 
 
-def test_a_second_reader_has_the_same_elements():
-    (kept,) = kept_in_a_pass(card(), numbers(0.3))
-    assert kept.restored().data_ptr() == kept.restored().data_ptr()
-
-
 @pytest.mark.slow
 def test_few_bytes_are_there_twice(nothing_comes):
     ledger = Ledger()
@@ -393,14 +388,6 @@ def test_another_stream_of_work_waits_for_the_one_that_made_it(monkeypatch):
     elements = kept.restored()
     assert first.waited_for == [second]
     assert used == [(first, elements.data_ptr())]
-
-
-def test_sizes_are_few_and_hardly_too_large():
-    for length in [1, 511, 512, 513, 8191, 8193, 100_000, 123_456_789, (1 << 33) + 1]:
-        space = on_card._space(length)
-        assert length <= space < length + max(512, length / 16)
-        assert space % 512 == 0
-    assert len({on_card._space(length) for length in range(1 << 20, 1 << 21, 1000)}) <= 17
 
 
 def test_a_policy_with_an_error_makes_the_gradients_of_the_host(monkeypatch):

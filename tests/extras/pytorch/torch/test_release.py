@@ -9,13 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
 
-torch = pytest.importorskip("torch")
-
-from torch import nn  # noqa: E402
-from torch.utils.checkpoint import checkpoint  # noqa: E402
-
-from cdma.torch import AcGc, Comet, Policy, saved  # noqa: E402
+from cdma.torch import AcGc, Comet, Policy, saved
 
 
 def network() -> nn.Sequential:

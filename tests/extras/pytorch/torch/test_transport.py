@@ -5,12 +5,11 @@ from __future__ import annotations
 from contextlib import contextmanager
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from cdma.base.errors import ParameterError  # noqa: E402
-from cdma.torch.ledger import Arriving  # noqa: E402
-from cdma.torch.transport import Transport  # noqa: E402
+from cdma.base.errors import ParameterError
+from cdma.torch.ledger import Arriving
+from cdma.torch.transport import Transport
 
 
 class Event:

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from cdma.app import main
-from cdma.study.compare import queue_rates as module
 from cdma.study.training import lossy, transformer
 from cdma.study.training.lossy import Training, rows
 from tests.support.commands import Printed, Refused, Shown
@@ -38,17 +37,6 @@ def test_rows_of_every_shape_and_depth(printed: Printed) -> None:
     assert rows[9]["worst"] == pytest.approx(8.125 / 9, abs=0.001)
     assert full["worst"] == pytest.approx(1, abs=0.001)
     assert without["random"]["0.95"] >= 0.99
-
-
-def test_table_of_queues(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of rates that are made up: those above are what takes its time."""
-    rates = module.QueueRates(0.995, 0.9, {0.5: 1.0, 0.95: 0.99}, 0.9028)
-    monkeypatch.setattr(module, "queue_rates", lambda block, config, seed: rates)
-    title, rule, *rows = shown("study", "bench", "queue", "--markdown").splitlines()
-    assert title.startswith("| block | lanes x bits | queue | activations | least | random 0.5")
-    assert len(rows) == 15
-    assert all(row.endswith("| 99.50% | 90.0% | 100.00% | 99.00% | 90.3% |") for row in rows)
-    assert rule.count("|") == title.count("|")
 
 
 def test_rows_and_table(shown: Shown, printed: Printed) -> None:

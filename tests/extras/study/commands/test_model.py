@@ -123,24 +123,3 @@ def test_several_devices_and_links(
 def test_refused(asked: str, message: str, refused: Refused) -> None:
     (line,) = refused("study", "model", *asked.split()).splitlines()
     assert message in line
-
-
-@pytest.mark.parametrize(
-    ("asked", "message"),
-    [
-        ("", "the following arguments are required: MODE"),
-        ("trace x.json --network vgg16", "the following arguments are required: --policy"),
-        ("trace x.json --policy cdma", "one of the arguments --network --module is required"),
-        ("tensors --policy cdma", "unrecognized arguments: --policy cdma"),
-        ("step --network vgg16 --module math:sin", "not allowed with argument --network"),
-        ("measure power x.json", "invalid choice: 'power'"),
-    ],
-)
-def test_each_mode_has_the_options_that_it_needs(
-    asked: str, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["study", "model", *asked.split()])
-    assert ended.value.code == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert message in line

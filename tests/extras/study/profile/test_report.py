@@ -1,13 +1,9 @@
-"""What the profile advises, what that rests on, and where it changes. Reports of all tensors of a network, and their
-page.
-"""
+"""What the profile advises, what that rests on, and where it changes. Reports of all tensors of a network, and their"""
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import pytest
 from hypothesis import given
@@ -16,7 +12,6 @@ from hypothesis import strategies as st
 from cdma import ParameterError
 from cdma.sim.codec.fit import NothingToProfile, profile
 from cdma.study.profile.link import Hidden, Settings
-from cdma.study.profile.page import page
 from cdma.study.profile.report import Report, advise
 from tests.support.stimuli import noise, tensor, unlike_tensors
 
@@ -125,17 +120,6 @@ def test_units_enough_is_the_least(rate: float, densities: list[float]) -> None:
     assert enough == 1 or report.link_seconds(compressed=True, units=enough - 1) > limit
 
 
-def test_json() -> None:
-    report = Report(TENSORS, Settings(hidden=NOTHING)).as_dict()
-    assert json.loads(json.dumps(report, allow_nan=False)) == report
-    row = report["tensors"][0]
-    assert row["saved_s"] == pytest.approx(row["link_s"] - row["compressed_link_s"])
-    assert [row["worth"] for row in report["tensors"]] == [True, False]
-    unknown = Report(TENSORS, Settings()).as_dict()
-    assert [row["worth"] for row in unknown["tensors"]] == [None, None]
-    assert json.loads(json.dumps(unknown, allow_nan=False)) == unknown
-
-
 def test_refusals() -> None:
     with pytest.raises(NothingToProfile, match="there is no tensor to profile"):
         Report((), Settings())
@@ -143,37 +127,3 @@ def test_refusals() -> None:
         Report(TENSORS, Settings(hidden_by_name={"relu9": Hidden()}))
     with pytest.raises(ParameterError, match="but not for 'dense' and not for all"):
         Report(TENSORS, Settings(hidden_by_name={"sparse": Hidden()}))
-
-
-class Page(HTMLParser):
-    """Collects what a page would load, and its tags."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.loads: list[str | None] = []
-        self.tags: list[str] = []
-        self.open: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        if tag not in ("meta", "path", "rect", "polyline"):
-            self.open.append(tag)
-        self.loads += [value for name, value in attributes if name in ("src", "href", "xlink:href")]
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in self.open:
-            assert self.open.pop() == tag
-
-
-def test_a_page_needs_nothing_else() -> None:
-    tensors = (profile("<b>x", tensor(0.1)), profile("b", tensor(0.9)))
-    text = page(Report(tensors, Settings()), "my <network>")
-    parsed = Page(text)
-    assert parsed.loads == parsed.open == []
-    assert "script" not in parsed.tags
-    assert "url(" not in text
-    assert (parsed.tags.count("svg"), parsed.tags.count("tr")) == (3, 5 + 3)
-    assert "my &lt;network&gt;" in text
-    assert "my <network>" not in text
-    assert "<b>x" not in text

@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 
 from cdma.base.cache import NoCache
-from cdma.base.toml_table import Table, TableError, read_json
+from cdma.base.toml_table import Table, TableError
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 from cdma.study.compare.format_bench import word_laws
 from cdma.study.recorded import DATA
 from cdma.study.system import designs
+from cdma.study.system.density_table import with_run
 from cdma.study.system.designs import (
     Design,
     Evaluation,
@@ -34,8 +35,6 @@ from cdma.study.system.engine_rate import (
     DIRECTIONS,
     EngineLaw,
     fit_shares,
-    measured_engine_laws,
-    measured_shares,
 )
 from cdma.study.system.feature_maps import law_of
 from cdma.study.system.machine import load_machine
@@ -122,7 +121,8 @@ def test_other_words_are_what_was_measured(model: Model) -> None:
 def test_the_space_of_a_network_has_the_words_of_its_numbers(model: Model) -> None:
     assert design_space(model).values["word_bits"] == (8, 16, 32)
     assert DESIGN in design_space(model)
-    assert design_space(NamedTrainer("gpt2", "a100").model()).values["word_bits"] == (8, 16)
+    halves = Model(load_network("crepe"), model.machine, QUICK, with_run(RECORDED), RECORDED)
+    assert design_space(halves).values["word_bits"] == (8, 16)
 
 
 LIMITS = Limits(500.0, 0.9)
@@ -199,13 +199,3 @@ def test_refused_rows() -> None:
         fit_shares(_rows({"units": 2, "density": 0.5, "bound": 90, "cycles": 200}), _LAWS)
     with pytest.raises(TableError, match="no row of direction 'compress'"):
         fit_shares([], _LAWS)
-
-
-def test_the_measured_ones_are_close_to_one() -> None:
-    rows = read_json(DATA / "unit_cycles.json").rows("units")
-    assert {row.whole("units") for row in rows} == {1, 2, 4, 6, 8}
-    for direction in DIRECTIONS:
-        shares = measured_shares()[direction]
-        assert all(0.95 < share <= 1 for _, listed in shares.points.values() for share in listed)
-    start = measured_engine_laws()["compress"].start_up(100)
-    assert 200 < start < 300

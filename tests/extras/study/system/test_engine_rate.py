@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,9 +21,7 @@ from cdma.study.system.engine_rate import (
     measured_engine_laws,
     measured_laws,
     scattered_work,
-    unit_bytes_per_s,
 )
-from cdma.study.system.machine import load_machine
 from tests.support.codec_bench import stream_of
 from tests.support.paths import DATA
 from tests.support.stream_bench import StreamBench, beats_of
@@ -116,51 +113,6 @@ def predicted(row: Table) -> float:
     )
 
 
-@pytest.mark.verilator
-@pytest.mark.slow
-@pytest.mark.thorough
-def test_law_is_within_five_per_cent_of_a_simulated_engine() -> None:
-    """Of one unlike the one that was measured: narrower ports, 16-bit words, shallow queues."""
-    from cdma.study.commands.model.command import engine_rows
-    from cdma.verif.engine.design import SMALL
-
-    case = {"mode": "zvc", "density": 0.4, "bytes": 16384, "descriptors": 1, "memory_latency": 12}
-    rows = engine_rows(SMALL, [{"direction": direction, **case} for direction in ("offload", "prefetch")])
-    for row in rows:
-        assert predicted(Table("row", row)) == pytest.approx(row["cycles"], rel=0.05)
-
-
-# Measured rows hold the shares of units in test_unit_share.py; this simulates them anew.
-@pytest.mark.verilator
-@pytest.mark.slow
-@pytest.mark.thorough
-def test_several_units_have_the_sum_of_their_rates() -> None:
-    """Within two per cent, of an engine whose link is faster than its units; and none is slower than its link."""
-    from cdma.hdl.spec.engine import EngineConfig
-    from cdma.verif.engine.design import EngineDesign
-    from cdma.verif.engine.measure import measure_engine, unit_cases
-
-    config = EngineConfig(units=2)
-    machine = replace(load_machine("titan_xp").engine, units=2)
-    cases = unit_cases(config, (0.1, 0.8), patterns=("scattered",))
-    for row in measure_engine(EngineDesign(config), cases):
-        direction = CODEC_DIRECTIONS[row["direction"]]
-        rate = unit_bytes_per_s(machine, direction, row["density"]) / machine.clock_hz
-        link = row["compressed_bytes"] * 8 / config.host_data_bits
-        start = measured_engine_laws()[direction].start_up(row["memory_latency"])
-        assert row["cycles"] == pytest.approx(max(row["bytes"] / rate, link) + start, rel=0.02)
-
-
-def test_a_beat_takes_a_cycle() -> None:
-    for law in measured_laws().values():
-        assert 1 <= law.per_beat < 1.02
-        assert 0 < law.per_packet < 16
-    for engine in measured_engine_laws().values():
-        assert 1 <= engine.per_beat < 1.02
-        assert engine.per_latency == pytest.approx(2, abs=0.1), "a read and the answer to a write"
-        assert 0 < engine.start < 64
-
-
 def test_scattered_work_is_the_average_of_window_work() -> None:
     format = Format()
     for density in (0.0, 0.3, 0.9, 1.0):
@@ -170,12 +122,6 @@ def test_scattered_work_is_the_average_of_window_work() -> None:
     # A partial window counts as what it is.
     assert window_work(np.zeros(33, np.uint32), format) == 33
     assert window_work(np.ones(33, np.uint32), format) == 33 + 2
-
-
-def test_units_give_32_bytes_per_cycle_but_for_dense_windows() -> None:
-    engine = load_machine("titan_xp").engine
-    assert unit_bytes_per_s(engine, "decompress", 0.2) == pytest.approx(6 * 32e9, rel=0.01)
-    assert unit_bytes_per_s(engine, "decompress", 1.0) == pytest.approx(6 * 32e9 * 32 / 33, rel=0.01)
 
 
 ROW = {"word_bits": 32, "lanes": 8, "window": 32, "density": 0.0}

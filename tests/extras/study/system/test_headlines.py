@@ -242,9 +242,3 @@ def test_the_action_is_the_fastest_policy_that_fits(
     assert one.evaluate(found.policy).fits
     assert one.evaluate(found.policy).step_s == pytest.approx(min(row.step_s for row in fitting), rel=1e-9)
     assert ACTIONS[found.policy] == found.action
-
-
-def test_zero_value_compression_if_it_may_choose() -> None:
-    one = model("vgg16").with_batch(180)
-    assert verdict(one, ("cdma",), ("zv", "rl", "zl")).algorithm == "zv"
-    assert verdict(one, ("cdma", "static"), ("rl",)).algorithm == "rl"

@@ -1,19 +1,83 @@
-"""The rows of the system model."""
+"""The rows of the system model, those of ``rows.json`` among them: ``python -m tests.extras.study.system.test_model`` writes
+these anew.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
 from pathlib import Path
 
 import pytest
 
 from cdma.base.errors import ParameterError
-from cdma.study.system.machine import load_link, load_machine
-from cdma.study.system.model import Model, moments
+from cdma.study.system.density_table import with_run, with_transformer
+from cdma.study.system.machine import Link, load_machine
+from cdma.study.system.model import Model
 from cdma.study.system.networks import load_network
 from cdma.study.system.policies import POLICIES
+from cdma.study.system.study import several
 from cdma.study.system.traced import trace_events
 from tests.extras.study.small_networks import QUICK, RECORDED, flat, model
+
+#: Of every kind of layer, of machine, of algorithm and of policy some.
+CASES = (
+    ("alexnet", "v100/uneven", ("zv",)),
+    ("llama1b", "h200", ("zv", "fields")),
+    ("squeezenet", "titan_xp", ("zv", "rl", "zl", "zl_hw")),
+    ("googlenet", "titan_x_maxwell", ("zv",)),
+    ("resnet50", "v100", ("zv",)),
+    ("bert_base", "a100", ("zv", "fields")),
+    ("gpt2", "a100", ("zv", "fields")),
+    ("crepe", "h100", ("zv", "fields")),
+)
+ROWS = Path(__file__).with_name("rows.json")
+NUMBERS = ("ratio", "traffic_bytes", "step_s", "compute_s", "peak_bytes", "host_bytes")
+
+
+def rows_of(network: str, machine: str, algorithms: tuple[str, ...]) -> dict[str, list[float]]:
+    """The numbers of each row."""
+    recorded, reference = with_run(with_transformer(RECORDED)), with_transformer(RECORDED)
+    on = load_machine(machine.partition("/")[0])
+    on = on.with_link(Link("uneven", 16e9, 4e9)) if machine.endswith("/uneven") else on
+    one = Model(load_network(network), on, QUICK, recorded, reference)
+    return {
+        f"{network} {machine} {row.policy} {row.algorithm}": [getattr(row, name) for name in NUMBERS]
+        for row in one.evaluate_all(tuple(POLICIES), algorithms)
+    }
+
+
+#: A policy of each kind: no compression, by the engine map by map, by kernels.
+SHARED = [
+    (policy, devices, links)
+    for policy in ("vdnn_all", "cdma_select", "static")
+    for devices, links in ((1, 1), (4, 1), (4, 2), (4, 16))
+]
+
+
+def shared_row(policy: str, devices: int, links: int) -> dict[str, list[object]]:
+    """What several devices on several links take, and what makes them wait."""
+    row = several(model("alexnet"), policy, "zv", devices, links)
+    told = [row.step_s, row.traffic_bytes, row.link_use, row.bottleneck, row.next_bottleneck]
+    return {f"{policy} of {devices} on {links}": told}
+
+
+@pytest.mark.parametrize(("network", "machine", "algorithms"), CASES)
+def test_rows_are_those_that_were_worked_out(network: str, machine: str, algorithms: tuple[str, ...]) -> None:
+    kept = json.loads(ROWS.read_text(encoding="utf-8"))
+    found = rows_of(network, machine, algorithms)
+    assert found.keys() == {name for name in kept if name.startswith(f"{network} ")}
+    for name, numbers in found.items():
+        assert numbers == pytest.approx(kept[name], rel=1e-6), name
+
+
+@pytest.mark.parametrize(("policy", "devices", "links"), SHARED)
+def test_devices_share_links_as_was_worked_out(policy: str, devices: int, links: int) -> None:
+    kept = json.loads(ROWS.read_text(encoding="utf-8"))
+    ((name, (*numbers, first, then)),) = shared_row(policy, devices, links).items()
+    assert [*numbers, first, then] == [
+        *(pytest.approx(one, rel=1e-6) for one in kept[name][:3]),
+        *kept[name][3:],
+    ]
 
 
 def test_rows_have_their_columns_and_add_up() -> None:
@@ -35,36 +99,6 @@ def test_rows_have_their_columns_and_add_up() -> None:
 def test_ratio_follows_from_density(density: float, ratio: float) -> None:
     """Of a network in which every map that is offloaded comes after a ReLU: 2.6 is the papers' 35.3 %."""
     assert model("vgg16", densities=flat(density)).evaluate("cdma").ratio == pytest.approx(ratio, rel=2e-3)
-
-
-def test_sparser_is_never_slower_and_expansion_never_helps() -> None:
-    times = [
-        model("squeezenet", densities=flat(density)).evaluate("cdma").step_s for density in (0, 0.2, 0.6, 1)
-    ]
-    assert times == sorted(times)
-    assert times[0] < times[-1]
-    assert model("squeezenet", densities=flat(1.0)).evaluate("cdma").speedup_over_vdnn < 1
-
-
-def test_faster_links_leave_less_to_win() -> None:
-    machine = load_machine("titan_xp")
-    network = load_network("squeezenet")
-    rows = [
-        Model(network, machine.with_link(load_link(name)), QUICK, RECORDED).evaluate("cdma")
-        for name in ("pcie3", "pcie4", "pcie5")
-    ]
-    assert [row.machine for row in rows] == ["titan_xp/pcie3", "titan_xp/pcie4", "titan_xp/pcie5"]
-    assert rows[0].step_s > rows[1].step_s > rows[2].step_s
-    assert rows[0].speedup_over_vdnn > rows[2].speedup_over_vdnn
-
-
-def test_it_fits_or_it_does_not() -> None:
-    assert moments(2) == [0.25, 0.75], "the middles"
-    network = replace(load_network("vgg16"), batch=256)
-    large = Model(network, load_machine("titan_xp"), QUICK, RECORDED)
-    assert not large.evaluate("none").fits
-    assert large.evaluate("none").peak_bytes > large.machine.gpu.memory_bytes
-    assert Model(network, load_machine("a100"), QUICK, RECORDED).evaluate("none").fits
 
 
 def test_unknown_policy_or_algorithm() -> None:
@@ -90,3 +124,10 @@ def test_trace_has_every_task_and_the_memory() -> None:
     assert len(spans) == len(step.tasks)
     assert max(event["ts"] + event["dur"] for event in spans) == pytest.approx(1e6 * step.seconds)
     assert max(event["args"]["bytes"] for event in events if event["ph"] == "C") == step.peak_bytes
+
+
+if __name__ == "__main__":
+    written = {name: numbers for case in CASES for name, numbers in rows_of(*case).items()}
+    written |= {name: told for case in SHARED for name, told in shared_row(*case).items()}
+    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(numbers)}" for name, numbers in written.items())
+    ROWS.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -11,30 +10,13 @@ import pytest
 from cdma.study.system.assumptions import Cpu
 from cdma.study.system.density_table import DensityTable, LayerRecord
 from cdma.study.system.engine_rate import measured_engine_laws
-from cdma.study.system.feature_maps import Compression, FeatureMap
+from cdma.study.system.feature_maps import Compression
 from cdma.study.system.machine import Link, load_machine
 from cdma.study.system.networks import Network, load_network
 from cdma.study.system.planner import StepPlanner
-from cdma.study.system.policies import POLICIES, KernelTimes, Situation, plan
+from cdma.study.system.policies import KernelTimes, Situation, plan
 from cdma.study.system.roofline import Cost
-from cdma.study.system.step import Transfer
-from cdma.torch.swapping.policies import CostModel
 from tests.extras.study.small_networks import BASE, CHAIN, RECORDED, situation
-
-
-# One network with joined maps; chains and sums are in the tests below.
-@pytest.mark.parametrize("policy", POLICIES)
-def test_every_policy_computes_as_long_and_moves_its_transfers(policy: str) -> None:
-    here = situation(load_network("squeezenet"))
-    step = here.planner.run(plan(policy, here))
-    transfers = plan(policy, here)
-    computed = here.planner.run({}).seconds
-    assert step.seconds >= computed * (1 - 1e-9)
-    if policy != "oracle":
-        assert step.seconds >= step.link_bytes / 2 / min(here.planner.link_rates)
-    assert step.link_bytes == pytest.approx(2 * sum(item.link_bytes for item in transfers.values()))
-    assert set(transfers) <= {item.name for item in here.planner.offloadable}
-    assert step.busy("compute") >= computed * (1 - 1e-9)
 
 
 def over(link: Link, network: Network = CHAIN, machine: str = "titan_xp") -> Situation:
@@ -45,23 +27,6 @@ def over(link: Link, network: Network = CHAIN, machine: str = "titan_xp") -> Sit
 
 def seconds(policy: str, here: Situation) -> float:
     return here.planner.run(plan(policy, here)).seconds
-
-
-def test_order_of_policies() -> None:
-    here = situation(load_network("googlenet"))
-    times = {policy: seconds(policy, here) for policy in POLICIES}
-    assert times["none"] <= times["oracle"] * (1 + 1e-9)
-    assert times["oracle"] < times["cdma"] < times["vdnn_all"] < times["vdnn++"]
-    assert times["cdma"] < times["cswap"] < times["vdnn_all"]
-    assert times["vdnn_conv"] < times["vdnn_all"]
-
-
-def test_conv_policy_takes_what_convolutions_read() -> None:
-    here = situation(load_network("alexnet"))
-    assert set(plan("vdnn_conv", here)) == {"pool0", "pool1", "conv2", "conv3"}
-    assert set(plan("vdnn_all", here)) == {item.name for item in here.planner.offloadable}
-    assert "fc0" not in plan("vdnn_all", here)
-    assert "pool4" not in plan("vdnn_all", here), "only the classifier reads it"
 
 
 def test_lms_threshold_and_fraction() -> None:
@@ -125,59 +90,6 @@ def test_transfers_by_hand() -> None:
     assert engine.offload == Cost(pytest.approx(raw * fraction / link + latency + start), raw)
 
 
-@pytest.mark.parametrize(
-    "make", [Situation.plain, Situation.by_engine, Situation.by_kernel, Situation.by_host]
-)
-def test_each_way_over_the_link_has_its_rate(make: Callable[[Situation, FeatureMap], Transfer]) -> None:
-    def transfer(d2h: float, h2d: float) -> Transfer:
-        here = over(Link("uneven", d2h, h2d))
-        return make(here, here.planner.offloadable[0])
-
-    even, slow_out, slow_back = transfer(2e9, 2e9), transfer(1e9, 2e9), transfer(2e9, 1e9)
-    assert slow_out.offload.seconds > 1.9 * even.offload.seconds
-    assert slow_out.prefetch == even.prefetch
-    assert slow_back.prefetch.seconds > 1.9 * even.prefetch.seconds
-    assert slow_back.offload == even.offload
-
-
-def test_cswaps_equations_have_both_rates() -> None:
-    here = over(Link("uneven", 8e9, 2e9), machine="v100")
-    planner = here.planner
-    item = planner.offloadable[0]
-    forward, backward = planner.hidden({one.name for one in planner.offloadable})[item.name]
-    raw, part = planner.bytes_of(item), BASE.link.efficiency
-    plain = max(raw / (8e9 * part) - forward, 0) + max(raw / (2e9 * part) - backward, 0)
-    assert here.exposed()[0][1] == pytest.approx(plain)
-
-
-def test_slow_zlib_is_slower_than_none() -> None:
-    network = load_network("squeezenet")
-    assert seconds("cdma", situation(network, "zl")) < seconds("vdnn_all", situation(network))
-    assert seconds("cdma", situation(network, "zl_hw")) > seconds("vdnn_all", situation(network))
-
-
-def test_cswap_leaves_dense_maps_alone_and_compresses_large_sparse_ones() -> None:
-    here = situation(load_network("resnet50"), machine="v100")
-    transfers = plan("cswap", here)
-    assert transfers["stage0/0/conv1"].compress is None, "batch normalisation reads it, and it is dense"
-    assert transfers["stage0/1"].compress is not None
-    assert seconds("cswap", here) < seconds("static", here)
-
-
-def test_slow_kernels_are_not_worth_it() -> None:
-    kernels = replace(BASE.kernels, dram_share=0.005)
-    here = situation(load_network("alexnet"), kernels=kernels)
-    assert all(item.compress is None for item in plan("cswap", here).values())
-    assert seconds("cswap", here) == pytest.approx(seconds("vdnn_all", here))
-
-
-def test_engine_takes_dense_maps_as_they_are() -> None:
-    here = situation(load_network("resnet50"))
-    chosen, everything = plan("cdma_select", here), plan("cdma", here)
-    assert chosen["stage0/0/conv1"].link_bytes < everything["stage0/0/conv1"].link_bytes
-    assert chosen["stage0/1"] == everything["stage0/1"]
-
-
 def test_engine_does_not_expand_what_is_hidden_anyway() -> None:
     here = over(Link("light", 1e15, 1e15), load_network("resnet50"))
     (item,) = [item for item in here.planner.offloadable if item.name == "stage0/0/conv1"]
@@ -199,14 +111,6 @@ def test_decisions_hold_for_an_epoch() -> None:
     assert compressed(0.5) == compressed(0.99)
     assert compressed(0.0) == compressed(0.49)
     assert compressed(0.0) < compressed(0.5)
-
-
-def test_cswaps_equations_by_hand() -> None:
-    model = CostModel(1000.0, 0.25, 10.0, 20.0, hidden_forward=30.0, hidden_backward=10.0)
-    assert model.plain == pytest.approx((100 - 30) + (50 - 10))
-    assert model.compressed(4.0, 5.0) == pytest.approx(4 + 5 + 0 + (12.5 - 10))
-    hidden = CostModel(1000.0, 0.25, 10.0, 20.0, hidden_forward=200.0, hidden_backward=200.0)
-    assert (hidden.plain, hidden.compressed(3.0, 0.0)) == (0, 3)
 
 
 def test_a_kernel_takes_some_copies_and_a_launch() -> None:

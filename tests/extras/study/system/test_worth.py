@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from cdma.base.document import Table
-from cdma.study.real.record import Operation, Record, recorded, recorded_names
-from cdma.study.real.summary import STEP_LINKS, worth, worth_parts
-from cdma.study.system.density_table import load_densities, with_run
+from cdma.study.real.record import Operation, Record
+from cdma.study.system.density_table import load_densities
 from cdma.study.system.feature_maps import feature_maps
 from cdma.study.system.machine import load_machine
 from cdma.study.system.model import Model
-from cdma.study.system.networks import INPUT, load_network, recorded_network
+from cdma.study.system.networks import INPUT, recorded_network
 from tests.extras.study.small_networks import QUICK
 from tests.support.commands import Printed
 
@@ -48,36 +46,6 @@ def test_operations_are_layers_whose_maps_have_their_own_records() -> None:
     fields, zeros = (model.situation(name, 0.5).compression for name in ("fields", "zv"))
     assert fields.fraction(maps["0:conv"], 0.5) == 0.4
     assert zeros.fraction(maps["0:conv"], 0.5) == pytest.approx(0.5 + 1 / 16)
-
-
-def test_every_recorded_network_is_one_of_the_model() -> None:
-    densities = with_run(load_densities())
-    for name in recorded_names():
-        network = load_network(name)
-        model = Model(network, load_machine("h100"), QUICK, densities, load_densities())
-        assert model.evaluate("cdma", "fields").ratio > 1.25, name
-        assert model.evaluate("vdnn_all").step_s > model.compute_seconds
-    # The six convolutions of CREPE, with their offsets, and the scales of its normalisations.
-    assert load_network("crepe").parameters == 21_502_336
-
-
-def test_worth_is_what_a_step_takes_that_no_longer_fits() -> None:
-    found = worth(recorded("crepe"))
-    densities = load_densities()
-    fits = [
-        Model(load_network("crepe"), load_machine("h100"), QUICK, with_run(densities), densities)
-        .with_batch(found.fits + more)
-        .evaluate("none")
-        .fits
-        for more in (0, 1)
-    ]
-    assert fits == [True, False]
-    assert list(found.steps) == list(STEP_LINKS)
-    for plain, ours in found.steps.values():
-        assert plain > ours >= 1
-    _, table = worth_parts([recorded("crepe"), _record()])
-    assert isinstance(table, Table)
-    assert [row[0] for row in table.rows] == ["crepe"]
 
 
 def test_a_step_of_a_network_in_use_has_a_verdict(printed: Printed) -> None:

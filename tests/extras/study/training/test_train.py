@@ -87,13 +87,6 @@ def test_seed():
     assert (one["relu0"] != other["relu0"]).any()
 
 
-@pytest.mark.slow
-def test_density_falls_in_training():
-    training = train("alexnet", Schedule(epochs=2, probe=16, points=2))
-    first, *_, last = (np.count_nonzero(shot.activations["relu1"]) for shot in training)
-    assert last < 0.7 * first
-
-
 def test_unknown_network():
     with pytest.raises(ParameterError, match="network is 'lenet'; it must be one of alexnet, vgg"):
         next(train("lenet"))

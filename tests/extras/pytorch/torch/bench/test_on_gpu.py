@@ -32,34 +32,6 @@ def test_each_part_has_a_record_and_a_run_goes_on_where_the_last_one_ended(tmp_p
     assert [row["way"] for row in rows] == ["plain", "save_on_cpu", "checkpoint", "saved"]
 
 
-def test_what_matters_most_comes_first_and_all_has_time(monkeypatch, tmp_path):
-    now, asked = [0.0], []
-
-    def found(words, seconds):
-        asked.append((words.split()[1], seconds))
-        now[0] += seconds
-        return []
-
-    monkeypatch.setattr(on_gpu, "_found", found)
-    assert run(tmp_path, "a revision", clock=lambda: now[0]) == []
-    assert [part.name for part in PARTS] == [
-        "rates",
-        "saved-gpt2",
-        "saved-vgg16",
-        "saved-resnet50",
-        "swap",
-        "hostile",
-    ]
-    assert now[0] <= on_gpu.BUDGET == 720
-    (tmp_path / "rates.json").unlink()
-    asked.clear()
-    run(tmp_path, "a revision", clock=lambda: now[0])
-    assert [name for name, _ in asked] == ["gpu"]
-    asked.clear()
-    run(tmp_path, "another revision", clock=lambda: now[0])
-    assert len(asked) == len(PARTS)
-
-
 def test_a_command_that_ends_wrongly_is_one_sentence():
     assert "rounds is 0" in on_gpu._found("bench saved --cpu --rounds 0", 60)
     assert on_gpu._found("bench saved", 0) == "has no time left"

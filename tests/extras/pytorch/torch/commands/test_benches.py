@@ -7,14 +7,13 @@ from __future__ import annotations
 import json
 
 import pytest
+import torch
 
 from cdma.app import main
 from cdma.gpu import extras, measure
 from cdma.gpu.measure import Timing
 from cdma.gpu.peers.codecs import available
 from cdma.torch.bench import kernel_bench
-
-torch = pytest.importorskip("torch")
 
 BATCH = ["bench", "batch", "--cpu", "--networks", "small", "--multiple", "4", "--rounds", "1"]
 SAVED = ["bench", "saved", "--cpu", "--networks", "small", "--batch", "2", "--rounds", "1"]
@@ -193,12 +192,6 @@ def test_rows_of_a_card_are_as_documented(shown):
 def test_what_is_left_out_is_said_once(capsys):
     assert main(["bench", "gpu", "--formats", "bf16", "--sizes", "1", "2", "--json"]) == 0
     assert capsys.readouterr().err == "cdma: warning: nvCOMP's Zstd is left out: it has none\n"
-
-
-@pytest.mark.usefixtures("_with_a_card")
-def test_tensors_of_a_size_are_named(shown):
-    options = ["--formats", "bf16", "--densities", "1", "--sizes", "0.0625", "--tensors", "64", "--json"]
-    assert json.loads(shown("bench", "gpu", *options))[0]["data"] == "bf16, 64 of 0.0625 MiB, 1.0"
 
 
 @pytest.mark.usefixtures("_with_a_card")

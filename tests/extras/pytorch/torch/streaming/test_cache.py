@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from cdma.base.errors import ParameterError  # noqa: E402
-from cdma.torch import cache  # noqa: E402
-from cdma.torch.coded import Codec  # noqa: E402
-from cdma.torch.streaming.cache import Cache  # noqa: E402
-from cdma.torch.streaming.depot import Depot  # noqa: E402
-from tests.extras.pytorch.clockwork_link import CPU, HeldLink  # noqa: E402
+from cdma.base.errors import ParameterError
+from cdma.torch import cache
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -94,20 +89,3 @@ def test_what_cannot_be_is_refused():
     held.update(keys.detach(), keys.detach(), 0)
     with pytest.raises(ParameterError, match="keys are on meta and values on cpu; the cache is on cpu alone"):
         held.update(keys.detach().to("meta"), keys.detach(), 0)
-
-
-class Overtaking(HeldLink):
-    """What comes does not wait for what left before it."""
-
-    def back(self, source, after=None):
-        return super().back(source)
-
-
-def test_blocks_that_come_before_they_have_left_are_seen():
-    def made(link):
-        depot = Depot(link, Codec(CPU), 4, None, raw=True)
-        return Cache(lambda _: (depot, 4 * BYTES), 1, BLOCK)
-
-    expected = decoded(Plain(), 4)
-    assert are_equal(decoded(made(HeldLink()), 4), expected)
-    assert not are_equal(decoded(made(Overtaking()), 4), expected)

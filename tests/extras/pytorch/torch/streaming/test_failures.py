@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import pytest
+import torch
+from torch import nn
 
-torch = pytest.importorskip("torch")
-
-from torch import nn  # noqa: E402
-
-from cdma.sim.codec.model import CorruptStream  # noqa: E402
-from cdma.torch.coded import Codec  # noqa: E402
-from cdma.torch.streaming.context import Stream  # noqa: E402
-from cdma.torch.streaming.depot import Depot  # noqa: E402
-from cdma.torch.transport import BACK  # noqa: E402
-from tests.extras.pytorch.clockwork_link import CPU, Delayed  # noqa: E402
-from tests.support.training import Blocks, total  # noqa: E402
+from cdma.sim.codec.model import CorruptStream
+from cdma.torch.coded import Codec
+from cdma.torch.streaming.context import Stream
+from cdma.torch.streaming.depot import Depot
+from cdma.torch.transport import BACK
+from tests.extras.pytorch.clockwork_link import CPU, Delayed
+from tests.support.training import Blocks, total
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -6,24 +6,18 @@ import random
 from functools import partial
 
 import pytest
+import torch
+from torch import nn
 
-torch = pytest.importorskip("torch")
-
-from torch import nn  # noqa: E402
-
-from cdma.base.errors import ParameterError  # noqa: E402
-from cdma.sim.codec.model import CorruptStream  # noqa: E402
-from cdma.torch import (  # noqa: E402
-    ledger,
-    prediction,
-    stream,
-)
-from cdma.torch.coded import Codec  # noqa: E402
-from cdma.torch.streaming import states as states_of  # noqa: E402
-from cdma.torch.streaming.depot import Depot  # noqa: E402
-from cdma.torch.streaming.states import States  # noqa: E402
-from cdma.torch.transport import Transport  # noqa: E402
-from tests.extras.pytorch.clockwork_link import CPU, Awaited, Delayed, HeldLink  # noqa: E402
+from cdma.base.errors import ParameterError
+from cdma.sim.codec.model import CorruptStream
+from cdma.torch import ledger, prediction, stream
+from cdma.torch.coded import Codec
+from cdma.torch.streaming import states as states_of
+from cdma.torch.streaming.depot import Depot
+from cdma.torch.streaming.states import States
+from cdma.torch.transport import Transport
+from tests.extras.pytorch.clockwork_link import CPU, Awaited, Delayed, HeldLink
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -159,20 +153,6 @@ def test_delays_at_random_change_no_bit(raw):
     with streamed(training, link, raw=raw):
         training.steps(6)
     assert are_equal(training, trained(torch.optim.Adam, 6))
-
-
-class Overtaking(HeldLink):
-    """What comes does not wait for what left before it."""
-
-    def back(self, source, after=None):
-        return super().back(source)
-
-
-def test_states_that_come_before_they_have_left_are_seen():
-    training = Training()
-    with streamed(training, Overtaking(), leaving=100):
-        training.steps(6)
-    assert not are_equal(training, trained(torch.optim.Adam, 6))
 
 
 def test_a_damaged_stream_is_an_error_and_the_others_come_back():

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 import cdma.torch  # noqa: E402
@@ -15,77 +13,6 @@ from cdma.base.errors import ParameterError  # noqa: E402
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 _SMALL = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 8, "num_attention_heads": 4}
-MODELS = {
-    "gpt2": ("GPT2LMHeadModel", "GPT2Config", {"n_layer": 8, "n_embd": 64, "n_head": 4}),
-    "llama": ("LlamaForCausalLM", "LlamaConfig", _SMALL | {"num_key_value_heads": 2}),
-    "mixtral": (
-        "MixtralForCausalLM",
-        "MixtralConfig",
-        _SMALL | {"num_key_value_heads": 2, "num_local_experts": 4},
-    ),
-    "t5": (
-        "T5ForConditionalGeneration",
-        "T5Config",
-        {
-            "d_model": 64,
-            "d_ff": 128,
-            "d_kv": 16,
-            "num_layers": 8,
-            "num_heads": 4,
-            "decoder_start_token_id": 0,
-        },
-    ),
-}
-
-
-@pytest.fixture(params=MODELS)
-def model(request):
-    name, config, options = MODELS[request.param]
-    made = getattr(transformers, config)(vocab_size=200, **options)
-    return getattr(transformers, name)(made).eval()
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("raw", [False, True])
-def test_a_model_that_is_streamed_writes_the_same_tokens(model, raw):
-    model = model.to(torch.bfloat16)
-    size = sum(weight.nbytes for weight in model.parameters())
-    tokens = torch.randint(1, 200, (2, 12))
-
-    def written():
-        with torch.no_grad():
-            return model.generate(tokens, max_new_tokens=8, min_new_tokens=8, do_sample=False)
-
-    expected = written()
-    with cdma.torch.stream(model, device_bytes=size // 2, raw=raw) as stream:
-        assert torch.equal(written(), expected)
-    assert stream.report.moved > size
-    assert torch.equal(written(), expected)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("way", ["saved", "offload"])
-def test_gradients_are_those_of_plain_training(model, way):
-    model.train()
-    tokens = torch.randint(1, 200, (2, 12))
-
-    def gradients(context):
-        model.zero_grad()
-        # For what is dropped.
-        torch.manual_seed(3)
-        with context:
-            loss = model(input_ids=tokens, labels=tokens).loss
-        loss.backward()
-        return [weight.grad.clone() for weight in model.parameters() if weight.grad is not None]
-
-    expected = gradients(nullcontext())
-    contexts = {
-        "saved": lambda: cdma.torch.saved(model),
-        "offload": lambda: cdma.torch.offload(model, cdma.torch.Cdma()),
-    }
-    context = contexts[way]()
-    for _ in range(2):
-        assert all(map(torch.equal, gradients(context), expected))
 
 
 CACHED = {
@@ -179,58 +106,3 @@ def test_a_trainer_trains_as_it_does_without_the_callback(make, tmp_path):
     # A block has ended, so that another one can begin.
     callback.close()
     trained(tmp_path, callback)
-
-
-def test_an_accelerated_training_is_as_it_is_without_contexts():
-    accelerate = pytest.importorskip("accelerate")
-
-    def weights(within):
-        torch.manual_seed(0)
-        model = torch.nn.Sequential(*(torch.nn.Linear(64, 64) for _ in range(4)))
-        optimizer = torch.optim.AdamW(model.parameters())
-        accelerator = accelerate.Accelerator(cpu=True)
-        wrapped, stepped = accelerator.prepare(model, optimizer)
-        kept = cdma.torch.saved(accelerator.unwrap_model(wrapped)) if within else nullcontext()
-        room = 8 * 2 * 64 * 64 * 4
-        streamed = cdma.torch.stream(stepped.optimizer, device_bytes=room) if within else nullcontext()
-        with streamed:
-            for _ in range(3):
-                with kept:
-                    loss = wrapped(torch.ones(16, 64)).square().mean()
-                accelerator.backward(loss)
-                stepped.step()
-                stepped.zero_grad()
-        return [weight.detach().clone() for weight in model.parameters()]
-
-    assert all(map(torch.equal, weights(True), weights(False)))
-
-
-@pytest.mark.parametrize("checkpointed", [False, True])
-def test_a_model_of_torchtune_is_trained_as_without_contexts(checkpointed):
-    pytest.importorskip("torchtune")
-    from torchtune.models.llama3 import llama3
-    from torchtune.modules import TransformerSelfAttentionLayer
-    from torchtune.training import set_activation_checkpointing
-
-    def weights(make):
-        torch.manual_seed(0)
-        model = llama3(200, 3, 4, 2, 64, 64, intermediate_dim=128)
-        if checkpointed:
-            set_activation_checkpointing(model, {TransformerSelfAttentionLayer})
-        optimizer, context = torch.optim.AdamW(model.parameters()), make(model)
-        for number in range(4):
-            with context:
-                logits = model(Tokens().texts)
-            torch.nn.functional.cross_entropy(logits.flatten(0, 1), Tokens().texts.flatten()).backward()
-            if number % 2:
-                optimizer.step()
-                optimizer.zero_grad()
-        return [weight.detach().clone() for weight in model.parameters()]
-
-    expected = weights(lambda model: nullcontext())
-    for make in (
-        cdma.torch.saved,
-        cdma.torch.offload,
-        lambda model: cdma.torch.offload(model, cdma.torch.Recompute("layers")),
-    ):
-        assert all(map(torch.equal, weights(make), expected))

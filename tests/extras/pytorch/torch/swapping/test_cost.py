@@ -76,7 +76,8 @@ def test_times_of_kernels_are_learnt_and_their_error_is_of_sizes_and_densities_n
 @pytest.mark.parametrize("validates", [False, True])
 def test_an_offload_learns_raw_then_compressed_and_then_decides(validates, monkeypatch):
     """A pass that keeps nothing teaches nothing, and none is counted for it."""
-    torch = pytest.importorskip("torch")
+    import torch
+
     from cdma.torch.swapping.context import Offload, Settings
     from tests.extras.pytorch.clockwork_link import ClockworkLink
 

@@ -6,14 +6,13 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from cdma.base.errors import ParameterError  # noqa: E402
-from cdma.torch import Vdnn, offload  # noqa: E402
-from cdma.torch.swapping import driven, driven_step  # noqa: E402
-from cdma_linux import DeviceError, device  # noqa: E402
-from tests.extras.linux.linux_file import LinuxFile  # noqa: E402
+from cdma.base.errors import ParameterError
+from cdma.torch import Vdnn, offload
+from cdma.torch.swapping import driven, driven_step
+from cdma_linux import DeviceError, device
+from tests.extras.linux.linux_file import LinuxFile
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 import random
 
 import pytest
+import torch
+from torch import nn
 
-torch = pytest.importorskip("torch")
-
-from torch import nn  # noqa: E402
-
-from cdma.torch import Cdma, SwapPolicy, Vdnn, VdnnPlusPlus  # noqa: E402
-from cdma.torch.swapping.context import Offload, Settings  # noqa: E402
-from cdma.torch.swapping.pool import HostPool  # noqa: E402
-from cdma.torch.transport import OUT, Transport, WrongReturn  # noqa: E402
-from tests.extras.pytorch.clockwork_link import Awaited, Delayed, Hasty, HeldLink  # noqa: E402
-from tests.support.training import same  # noqa: E402
+from cdma.torch import Cdma, SwapPolicy, Vdnn, VdnnPlusPlus
+from cdma.torch.swapping.context import Offload, Settings
+from cdma.torch.swapping.pool import HostPool
+from cdma.torch.transport import OUT, Transport, WrongReturn
+from tests.extras.pytorch.clockwork_link import Awaited, Delayed, Hasty, HeldLink
+from tests.support.training import same
 
 
 def network() -> nn.Module:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import random
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from cdma.torch.swapping.pool import HostPool  # noqa: E402
-from cdma.torch.transport import Transport  # noqa: E402
+from cdma.torch.swapping.pool import HostPool
+from cdma.torch.transport import Transport
 
 
 class Counting(Transport):

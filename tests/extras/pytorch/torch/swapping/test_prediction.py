@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import pytest
+import torch
+from torch import nn
 
-torch = pytest.importorskip("torch")
-
-from torch import nn  # noqa: E402
-
-from cdma.torch import (  # noqa: E402
-    Cdma,
-    offload,
-    prediction,
-)
-from cdma.torch.coded import Codec  # noqa: E402
-from cdma.torch.swapping.context import Offload, Settings  # noqa: E402
-from tests.extras.pytorch.clockwork_link import ClockworkLink, HeldLink  # noqa: E402
-from tests.support.training import same  # noqa: E402
+from cdma.torch import Cdma, offload, prediction
+from cdma.torch.coded import Codec
+from cdma.torch.swapping.context import Offload, Settings
+from tests.extras.pytorch.clockwork_link import ClockworkLink, HeldLink
+from tests.support.training import same
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -53,18 +53,6 @@ def test_all_plans_and_the_best_is_kept(printed):
 
 
 @pytest.mark.usefixtures("_with_a_card")
-def test_the_table_says_what_was_searched(shown):
-    assert "sampler random: the best of" in shown(
-        "study", "tune", "gpu", "--kernel", "unpack", "--sampler", "random", "--trials", "9"
-    )
-
-
-@pytest.mark.usefixtures("_with_a_card")
-def test_a_search_may_be_one_trial(printed):
-    assert len(printed("study", "tune", "gpu", "--sampler", "random", "--trials", "1")) == 1
-
-
-@pytest.mark.usefixtures("_with_a_card")
 def test_both_kernels_have_plans_of_their_own_and_their_sum_is_shown(printed, shown):
     words = ["study", "tune", "gpu", "--kernel", "both", "--sampler", "random", "--trials", "9"]
     rows = printed(*words)

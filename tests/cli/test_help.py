@@ -17,7 +17,6 @@ import pytest
 
 from cdma.app import main, parser
 from cdma.commands import formats
-from cdma.commands.generate import block
 from cdma.output import program_name
 from cdma.result import Result
 from cdma.streams import commands_of
@@ -84,21 +83,6 @@ def test_completion(shown, tmp_path) -> None:
             assert subprocess.run([shell, "-n", str(file)], capture_output=True).returncode == 0
 
 
-def test_tables_in_a_pipe_are_whole(tmp_path) -> None:
-    """No line is broken where no terminal has a width, also with one of the environment."""
-    command = "study model step --network vgg16 --policy cdma --algorithm zv"
-    said = subprocess.run(
-        [sys.executable, "-m", "cdma", *command.split()],
-        capture_output=True,
-        text=True,
-        env={"COLUMNS": "40", "PATH": "/usr/bin"},
-        check=True,
-    ).stdout.splitlines()
-    # A line of titles, a row, and the verdict.
-    assert len(said) == 3
-    assert said[0].split()[-1] == "fits"
-
-
 _SMALL = ("generate", "compressor", "--lanes", "2", "--word-bits", "8")
 
 
@@ -151,12 +135,6 @@ def test_a_tensor_without_elements_is_called_so(tmp_path: Path, refused: Refused
     np.save(tmp_path / "none.npy", np.zeros((0, 4), np.float32))
     said = refused("wave", "compressor", "--input", tmp_path / "none.npy", "-o", tmp_path)
     assert said.endswith("none.npy: its shape is (0, 4), which has no element\n")
-
-
-def test_advice_keeps_its_brackets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shown: Shown) -> None:
-    """They would be markup of the table."""
-    monkeypatch.setattr(block, "missing_file", lambda block: "pip install '.[verif]'")
-    assert "pip install '.[verif]'" in shown(*_SMALL, "-o", str(tmp_path))
 
 
 def test_an_edited_bench_is_overwritten_by_force_alone(

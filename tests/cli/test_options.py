@@ -152,12 +152,6 @@ def test_an_engine_has_no_fixed_table(config):
         engine_config_from(_parser("engine").parse_args(["--config", str(path)]))
 
 
-@pytest.mark.parametrize("block", ["compressor", "decompressor", "engine"])
-def test_the_configuration_is_the_block_s(block):
-    found = config_from(_parser(block).parse_args(["--lanes", "4"]))
-    assert found == (EngineConfig if block == "engine" else CodecConfig)(lanes=4)
-
-
 @pytest.mark.parametrize(
     ("text", "options", "asked"),
     [
@@ -176,18 +170,6 @@ def test_the_configuration_is_the_block_s(block):
 def test_an_engine_from_a_file(text, options, asked, config):
     arguments = _parser("engine").parse_args(["--config", str(config(text)), *options.split()])
     assert engine_config_from(arguments) == asked
-
-
-@pytest.mark.parametrize(
-    ("text", "options", "message"),
-    [
-        ("registers = 1", "", "has registers = 1; it must be true or false"),
-        ("outstandings = 4", "", "unknown key 'outstandings'"),
-        ("outstanding = 4", "--alignment half", "alignment is 'half'"),
-    ],
-)
-def test_an_engine_that_is_refused(text, options, message, config, refused):
-    assert message in refused("generate", "engine", "--config", str(config(text)), *options.split())
 
 
 def test_a_preset_and_what_changes_it(parse, config):
@@ -222,16 +204,3 @@ def test_every_parameter_of_a_block_is_an_option(block):
     # The table of an engine comes in at run time.
     names = {name for name in settings if (block, name) != ("engine", "values")}
     assert names <= set(vars(parser.parse_args([])))
-
-
-def test_the_help_of_an_option_says_its_default_once():
-    said = " ".join(_parser("engine").format_help().split())
-    for words in (
-        "--lanes N words of one beat of the codec (default 8) --dev-data-bits",
-        "the default), word, or byte, as lengths are then --burst-beats",
-        "--crc, --no-crc with a CRC-32C of the raw bytes of each transfer, checked on request --dev-axcache",
-        "none, fp32, bf16, fp16 (default none)",
-    ):
-        assert words in said
-    # Commands that read data take the width of a word from them.
-    assert "with padded windows --window" in " ".join(_parser("compressor").format_help().split())

@@ -25,8 +25,6 @@ from cdma.junit import Case, Suite, junit_text
 from cdma.output import byte_progress, part_progress, status, step_progress
 from cdma.verif.campaigns import regression
 from cdma.verif.campaigns.regression import Regression
-from cdma.verif.campaigns.soak import soak as soaks
-from cdma.verif.campaigns.soak.soak import Result
 from cdma.verif.simulator.simulate import Outcome
 from tests.support.commands import Refused
 
@@ -204,19 +202,6 @@ def test_a_regression(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "seed 7",
         "again: cdma verify decompressor --lanes 4 --tests bound --seed 7 --packets 50 --simulator icarus",
     ]
-
-
-def test_a_soak(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        soaks, "run_case", lambda case, jobs=1: Result(case, "soak", "a word is missing", 1, 1.0)
-    )
-    file = tmp_path / "r.xml"
-    assert main(["soak", "--junit", str(file)]) == 1
-    (suite,) = _read(file.read_text())
-    text = suite.findtext("testcase/failure")
-    assert text is not None
-    assert text.startswith("soak: a word is missing\n")
-    assert "\nagain: cdma verify " in text
 
 
 def test_a_file_that_cannot_be_written_is_refused_first(tmp_path: Path, refused: Refused) -> None:

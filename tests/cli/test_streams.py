@@ -15,6 +15,10 @@ import pytest
 
 from tests.support.patience import PATIENCE, awaited
 
+pytestmark = pytest.mark.skipif(
+    not Path("/dev/full").exists(), reason="needs /dev/full and /proc, as Linux has them"
+)
+
 _SMALL = ("--word-bits", "8", "--window", "8", "--lanes", "2")
 
 
@@ -26,40 +30,29 @@ def _shell(line: str, folder: Path, **environment: str) -> subprocess.CompletedP
     )
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, as Linux has it")
 @pytest.mark.parametrize("closed", ["<&-", ">&- 2>&-", "<&- >&- 2>&-"])
 def test_a_closed_stream_is_no_error(closed: str, tmp_path: Path) -> None:
     done = _shell(f"cdma formats {closed}", tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, as Linux has it")
 def test_output_of_tools_into_a_closed_stream_is_in_no_file(tmp_path: Path) -> None:
     done = _shell(f"cdma generate compressor {' '.join(_SMALL)} -o made >&-", tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert (tmp_path / "made" / "cdma_compressor.v").read_text().startswith("// cdma_compressor: ")
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, as Linux has it")
 def test_a_refusal_into_a_closed_stream_keeps_its_status(tmp_path: Path) -> None:
     for line in ("cdma compress none.npy a.cdma", "cdma compress none.npy a.cdma 2>/dev/full", "cdma formts"):
         assert _shell(f"{line} >&- 2>&-" if "full" not in line else line, tmp_path).returncode == 2
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, as Linux has it")
 @pytest.mark.parametrize("line", ["cdma", "cdma generate engine --help", "cdma --version"])
 def test_help_that_cannot_be_written_is_an_error(line: str, tmp_path: Path) -> None:
     done = _shell(f"{line} > /dev/full", tmp_path)
     assert (done.returncode, done.stderr) == (2, "cdma: cannot read or write: No space left on device\n")
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, as Linux has it")
-def test_nobody_reads_the_help(tmp_path: Path) -> None:
-    done = _shell("(cdma generate engine --help; echo $? >&2) | true", tmp_path)
-    assert done.stderr in ("141\n", "0\n")
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, as Linux has it")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["ö", b"\xff".decode(errors="surrogateescape")])
 def test_names_that_the_output_cannot_show_are_escaped(name: str, tmp_path: Path) -> None:
@@ -101,7 +94,6 @@ sys.exit(app.main(["formats"]))
 """
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, as Linux has it")
 @pytest.mark.parametrize("code", [_HALF_A_DESIGN, _LOADING], ids=["half a design", "loading the commands"])
 def test_an_interrupt_is_one_line(code: str, tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
@@ -125,7 +117,6 @@ sys.exit(main())
 """
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, as Linux has it")
 @pytest.mark.parametrize("before", [0, 1, 5, 30])
 def test_an_interrupt_while_the_command_is_loaded_is_one_line(before: int, tmp_path: Path) -> None:
     """From the first import on: the package itself imports nothing before the command can answer."""
@@ -136,7 +127,6 @@ def test_an_interrupt_while_the_command_is_loaded_is_one_line(before: int, tmp_p
     assert (done.returncode, done.stderr) == (130, "cdma: interrupted\n")
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, as Linux has it")
 def test_the_package_alone_imports_nothing(tmp_path: Path) -> None:
     code = "import sys; before = set(sys.modules); import cdma; print(set(sys.modules) - before)"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
@@ -183,7 +173,6 @@ def _waits(pid: int) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.verilator
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds processes in /proc, as Linux has it")
 @pytest.mark.parametrize(
     ("name", "number"),
     [

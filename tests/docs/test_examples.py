@@ -24,7 +24,6 @@ from cdma.sim.codec.container import pack_file, read_header, unpack_file
 from cdma.sim.codec.files import Tensor
 from cdma.sim.codec.model import compress
 from tests.outside.codec import Form
-from tests.support.commands import Refused
 from tests.support.documents import blocks, browser, shown
 from tests.support.paths import DOCS, ROOT
 from tests.support.simulate import needs_icarus
@@ -192,23 +191,6 @@ def test_the_page_says_what_it_prints(tensor: Path) -> None:
         assert main(["wave", "compressor", "--input", tensor.name, "--only", "html", "-o", "waves"]) == 0
         with shown(running, Path("waves/compressor.html")) as page:
             assert f"`{page.inner_text('#flight')}`" in TUTORIAL.read_text()
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--words", "3"], "words is given without input; it says how much of a tensor is shown"),
-        (["--input", "activations.npy", "--words", "0"], "words is 0; it must be 1 or more"),
-        (["--input", "broken.npy"], "cannot show broken.npy: it is not a .npy file: "),
-        (["--input", "short.npy"], "cannot show short.npy: it has 1 bytes of data, and its shape (64, 28, 28)"),
-    ],
-)  # fmt: skip
-def test_a_file_that_is_no_tensor_is_refused(
-    tensor: Path, words: list[str], said: str, refused: Refused
-) -> None:
-    Path("broken.npy").write_text("no tensor")
-    Path("short.npy").write_bytes(tensor.read_bytes()[:129])
-    assert refused("wave", "compressor", *words).startswith(f"cdma: {said}")
 
 
 @pytest.mark.slow

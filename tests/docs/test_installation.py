@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -84,16 +83,6 @@ def test_extras_are_installed_above_the_commands_that_need_them(document: Path) 
     assert lacking("\n".join(blocks(document, "sh"))) == []
 
 
-def test_a_missing_extra_is_found() -> None:
-    assert lacking("pip install .\ncdma area compressor\npip install '.[synth]'\ncdma prove # all\n") == [
-        "cdma area compressor"
-    ]
-    assert lacking("pip install '.[verif]'\ncdma wave engine\ncdma verify engine --prove") == [
-        "cdma verify engine --prove"
-    ]
-    assert lacking("verilator --lint-only x.v") == ["verilator --lint-only x.v"]
-
-
 @pytest.mark.slow
 def test_commands_of_seconds_run(tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
@@ -127,14 +116,6 @@ def _as_printed(mark: str, tmp_path: Path, *more: str) -> str:
 @pytest.mark.verilator
 def test_the_lint_of_the_documents_runs_as_printed(tmp_path: Path) -> None:
     _as_printed("--lint-only", tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.thorough
-@pytest.mark.verilator
-@pytest.mark.skipif(shutil.which("make") is None, reason="needs make, as the document says")
-def test_the_first_bench_runs_as_printed(tmp_path: Path) -> None:
-    assert "PASS: cdma_compressor, " in _as_printed("--binary", tmp_path)
 
 
 @needs_icarus

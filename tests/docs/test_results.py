@@ -18,7 +18,6 @@ from amaranth.hdl._ir import Fragment, PortDirection, build_netlist
 
 from cdma import app
 from cdma.base.errors import CdmaError
-from cdma.base.yosys import find_yosys, scratch
 from cdma.hdl.verilog.printer.design import PlacedMemory
 from cdma.hdl.verilog.printer.memories import Shape
 from cdma.study.recorded import DATA
@@ -79,38 +78,6 @@ def test_parts_add_up_to_the_blocks(name: str) -> None:
 
 
 RECORDS = load()
-
-#: The header of the peer, as far as the wrapper reads it: the text of the real one is the user's.
-_HEADER = """
-module axi_dma #
-(
-    // Width of the data
-    parameter AXI_DATA_WIDTH = 32,
-    parameter AXI_STRB_WIDTH = (AXI_DATA_WIDTH/8),
-    parameter AXI_MAX_BURST_LEN = 16
-)
-(
-    input  wire                      clk,
-    input  wire                      rst,
-    input  wire [7:0]                s_axis_read_desc_id,
-    output wire [AXI_DATA_WIDTH-1:0] m_axis_read_data_tdata,
-    output wire                      m_axis_read_data_tvalid,
-    input  wire [AXI_DATA_WIDTH-1:0] s_axis_write_data_tdata,
-    input  wire                      s_axis_write_data_tvalid,
-    output wire                      m_axi_arlock,
-    output wire [AXI_STRB_WIDTH-1:0] m_axi_wstrb,
-    input  wire                      read_enable
-);
-endmodule
-"""
-
-
-@pytest.fixture
-def checkout(tmp_path: Path) -> Path:
-    (tmp_path / "rtl").mkdir()
-    for name, text in (("axi_dma.v", _HEADER), ("axi_dma_rd.v", ""), ("axi_dma_wr.v", "")):
-        (tmp_path / "rtl" / name).write_text(text)
-    return tmp_path
 
 
 def test_the_rates_of_the_model_s_host_are_those_of_records() -> None:
@@ -251,24 +218,6 @@ def test_a_measurement_is_stored_and_a_failure_leaves_its_record(tmp_path: Path)
 def test_folders_outside_the_repository_are_asked_for(word: str, option: str) -> None:
     with pytest.raises(CdmaError, match=f"^this measurement needs {option}$"):
         measured(Record(f"cdma area compressor {word}"), Sources())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("loop", [False, True])
-def test_the_wrapper_around_a_peer_is_verilog(checkout: Path, loop: bool) -> None:
-    text, ports = Peer(checkout, burst=128).verilog("top", loop=loop)
-    with scratch() as folder:
-        (folder / "peer.v").write_text(text)
-        log = find_yosys().run(
-            "read_verilog peer.v\nhierarchy -check -top top\nwrite_json top.json\n", folder
-        )
-        top = json.loads((folder / "top.json").read_text())["modules"]["top"]
-    assert "Warning: Identifier" not in log
-    assert list(top["ports"]) == ports
-    assert ("s_axis_write_data_tdata" in ports) != loop
-    assert "m_axi_arlock" not in ports
-    assert len(top["ports"]["m_axi_wstrb"]["bits"]) == 32
-    assert "parameter AXI_MAX_BURST_LEN = 128" in text
 
 
 def test_a_folder_without_the_peer(tmp_path: Path) -> None:

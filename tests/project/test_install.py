@@ -82,11 +82,6 @@ def test_each_missing_tool_is_one_sentence(tmp_path: Path, missing: str) -> None
     assert done.stderr.count("\n") == 1
 
 
-def test_the_demo_needs_no_perl(tmp_path: Path) -> None:
-    done = _check(tmp_path, tuple(tool for tool in _TOOLS if tool != "perl"), extra="verif")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-
-
 def test_an_old_python_is_refused(tmp_path: Path) -> None:
     (tmp_path / "python3.9").write_text("#!/bin/sh\nexit 1\n")
     (tmp_path / "python3.9").chmod(0o755)
@@ -190,8 +185,3 @@ def test_make_does_not_install_again_for_what_is_no_part_of_the_package(installe
 def test_the_demo_is_content_with_little(project: Path) -> None:
     assert "-e '.[verif]'" in _make(project, "-n", "demo").stdout
     assert "-e '.[dev]'" in _make(project, "-n", "test").stdout
-
-
-def test_the_demo_installs_nothing_where_everything_is(installed: Path) -> None:
-    assert "pip install" not in _make(installed, "-n", "demo").stdout
-    assert _install(installed, "verif") == "installed\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.paths import ROOT
-from tests.support.stages import STAGES, Summary, in_order, processes, stage_of
+from tests.support.stages import STAGES, in_order, processes, stage_of
 
 _NAMES = [stage.name for stage in STAGES]
 #: Files of tests, how many each has, and whether one of them is slow.
@@ -54,25 +54,3 @@ def test_each_of_several_processes_has_the_stages_in_order(workers: int) -> None
 )
 def test_a_process_for_each_core_that_there_is_memory_for(cores: int, gigabytes: float, run: int) -> None:
     assert processes(cores, gigabytes * 1e9) == run
-
-
-def test_the_table_says_what_became_of_the_stages() -> None:
-    summary = Summary()
-    summary.add("tests/cli/test_help.py::test_a", "setup", "passed", 100, 101)
-    assert summary.lines() == []
-    summary.add("tests/cli/test_help.py::test_a", "call", "failed", 101, 103)
-    summary.add("tests/verif/proofs/test_proofs.py::test_b", "setup", "skipped", 170, 171)
-    assert [line.split() for line in summary.lines()] == [
-        ["stage", "tests", "failed", "skipped", "seconds", "from", "to"],
-        ["units", "1", "1", "0", "3", "0:00", "0:03"],
-        ["proofs", "1", "0", "1", "1", "1:10", "1:11"],
-    ]
-    # What a process has before its first test ends is no test's.
-    for process, nodeid, peak in (
-        ("gw0", "a", 200),
-        ("gw1", "b", 300),
-        ("gw0", "c", 1250),
-        ("gw0", "d", 1260),
-    ):
-        summary.add_peak(process, nodeid, peak)
-    assert summary.lines()[3:] == ["a process had 1,260 MiB at most", "  +1,050 MiB by c"]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import time
 from pathlib import Path
 
@@ -22,10 +21,9 @@ from cdma.hdl.spec.format import Format
 from cdma.result import Result
 from cdma.verif.campaigns.faults import campaign as campaigns
 from cdma.verif.campaigns.faults.verdict import Tally, Verdict
-from cdma.verif.campaigns.mutation import campaign
 from cdma.verif.campaigns.mutation.campaign import KILLED, SURVIVED
 from cdma.verif.campaigns.mutation.campaign import Verdict as Judgement
-from cdma.verif.campaigns.mutation.mutants import Mutant, draw
+from cdma.verif.campaigns.mutation.mutants import Mutant
 from cdma.verif.campaigns.regression import Regression, plan_of
 from cdma.verif.campaigns.soak import soak as soaks
 from cdma.verif.proofs.proof import FAILED, PROVEN, UNKNOWN, VACUOUS, choose
@@ -73,85 +71,9 @@ def test_all_campaigns_that_an_engine_may_have(found, capsys, tmp_path, settings
     assert list(json.loads(capsys.readouterr().out)) == list(campaigns.CAMPAIGNS)
 
 
-def test_json_and_markdown(found, shown, printed):
-    tallies = printed("faults", "aborts", "resets")
-    assert list(tallies) == ["aborts", "resets"]
-    assert tallies["aborts"]["counts"]["flips"]["detected"] == 24
-    assert tallies["aborts"]["failures"] == []
-    lines = shown("faults", "stalls", "--markdown").splitlines()
-    assert lines[0].startswith("| campaign | fault | cases | detected |")
-    assert lines[2] == "| stalls | flips | 24 | 24 | 0 | 0 | 0 | 0 | 0 | 0 |"
-
-
-def test_junit(found, tmp_path, capsys):
-    path = tmp_path / "faults.xml"
-    assert main(["faults", "aborts", "streams", "--junit", str(path)]) == 1
-    text = path.read_text()
-    assert 'name="cdma faults aborts"' in text
-    assert "{'silent': 102}: OK" in text
-    assert "cdma faults streams --seed 1 --case" in text
-
-
-@pytest.mark.slow
-def test_list(shown, printed):
-    assert (
-        shown("mutate", "--block", "compressor.core.packer", "--list").splitlines()[0]
-        == "compressor.core.packer"
-    )
-    names = printed("mutate", "--block", "compressor", "decompressor", "--list")
-    assert {"compressor", "decompressor", "decompressor.core.planner"} <= set(names)
-
-
-@pytest.mark.slow
-def test_counts(tmp_path, shown, printed, monkeypatch):
-    def found(design, blocks, *, count, seed, **_):
-        results = ["killed", "survived", "equivalent", "killed"]
-        return {
-            block: [
-                Judgement(mutant, result, reason=f"it {result}")
-                for mutant, result in zip(draw(design, block, count, seed), results, strict=True)
-            ]
-            for block in blocks
-        }
-
-    monkeypatch.setattr(campaign, "run_campaign", found)
-    config = tmp_path / "small.toml"
-    config.write_text('number = "bf16"\nbits = 4\nlanes = 1\n')
-    command = ["mutate", "--block", "dequantiser", "--count", "4", "--config", str(config)]
-    table = shown(*command, "--goal", "60")
-    assert re.search(r"^dequantiser +4 +1 +2 +1 ", table, re.MULTILINE)
-    assert table.count("survived in dequantiser") == table.count("  it survived\n  line ") == 1
-    (row,) = printed(*command, "--goal", "60")
-    assert (row["block"], row["mutants"], row["killed"], row["equivalent"]) == ("dequantiser", 4, 2, 1)
-    assert [each["result"] for each in row["surviving"]] == ["survived"]
-    # Two of the three that differ.
-    assert main([*command, "--goal", "67", "--json"]) == 1
-
-
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("CDMA_CACHE", str(tmp_path))
-
-
-def test_prove_list(shown, printed):
-    assert shown("prove", "fifo", "--list").startswith("fifo  nothing lost, doubled or out of order")
-    assert {"property", "config", "method", "claim"} == set(printed("prove", "--list")[0])
-
-
-@pytest.mark.slow
-def test_proves_and_keeps(shown, printed, tmp_path):
-    (row,) = printed("prove", "stream_register")
-    assert (row["property"], row["status"], row["method"]) == ("stream_register", "proven", "pdr")
-    assert list(row)[:6] == ["property", "config", "method", "depth", "status", "seconds"]
-    assert len(list(tmp_path.glob("proofs/*.json"))) == 1
-    assert shown("prove", "stream_register").split() == [
-        *("property", "config", "method", "depth", "status", "seconds"),
-        *("stream_register", "2", "bits", "pdr", "proven", f"{row['seconds']:.1f}"),
-        *("1", "proofs:", "all", "hold"),
-    ]
-    assert "| `stream_register` | 2 bits | pdr |  | proven |" in shown(
-        "prove", "stream_register", "--markdown"
-    )
 
 
 @pytest.mark.parametrize("interrupted", [False, True])

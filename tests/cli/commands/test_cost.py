@@ -103,19 +103,6 @@ def test_an_engine_out_and_back(printed):
     assert rest["pj_per_byte"] is None
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ([], "liberty is not given"),
-        (["--liberty", str(TINY), "--bytes", "0"], "bytes is 0; it must be from 1 to 1048576"),
-        (["--liberty", str(TINY), "--densities", "2"], "density is 2.0; it is the fraction"),
-        (["--liberty", str(TINY), "--link-pj-per-bit", "0"], "link-pj-per-bit must be above 0"),
-    ],
-)
-def test_wrong_options_are_refused_with_the_reason(options, said, refused):
-    assert said in refused("power", "compressor", *options)
-
-
 def test_densities_of_tensors_of_ones_own_are_their_own(tmp_path, refused):
     np.save(tmp_path / "t.npy", np.zeros(8, np.float32))
     options = ["--liberty", str(TINY), "--input", str(tmp_path / "t.npy"), "--densities", "0.5"]

@@ -98,23 +98,6 @@ def test_a_pipelined_codec_and_its_memories(tmp_path: Path, shown: Shown, printe
         main([*options, "--memories", "none"])
 
 
-def test_settings_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    settings = tmp_path / "codec.toml"
-    settings.write_text("word_bits = 8\nwindow = 8\nlanes = 4\nvalues = [7]\n")
-    command = f"generate compressor --config {settings} --lanes 2 --json -o {tmp_path}".split()
-    assert main(command) == 0
-    summary = json.loads(capsys.readouterr().out)
-    # The command line wins.
-    assert (summary["lanes"], summary["word_bits"], summary["values"]) == (2, 8, [7])
-
-
-def test_a_block_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        main(["generate"])
-    assert stopped.value.code == 2
-    assert "BLOCK" in capsys.readouterr().err
-
-
 def test_a_stage(tmp_path: Path, shown: Shown, printed: Printed) -> None:
     file = tmp_path / "stage.toml"
     file.write_text('number = "bf16"\nlanes = 2\n')
@@ -152,13 +135,6 @@ def test_all_files_or_none(tmp_path: Path, refused: Refused) -> None:
         "generate", "compressor", *_SMALL, "-o", str(tmp_path)
     )
     assert [path.name for path in tmp_path.iterdir()] == ["cdma_compressor_datasheet.md"]
-
-
-@pytest.mark.parametrize("period", ["0", "nan", "fast", "-1"])
-def test_a_period_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str], period: str) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        main(["generate", "compressor", f"--period={period}", "-o", str(tmp_path)])
-    assert "is no clock period in ns" in capsys.readouterr().err
 
 
 _GENERATE_ENGINE_SMALL = [
@@ -219,9 +195,3 @@ def _complaints(folder: Path, name: str) -> list[str]:
     command = [*tool.command, "--lint-only", "-Wall", str(folder / f"{name}.vlt"), str(folder / f"{name}.v")]
     done = subprocess.run(command, env=tool.environment, capture_output=True, text=True)
     return [line for line in done.stderr.splitlines() if line.startswith("%")]
-
-
-@pytest.mark.slow
-def test_queue_pairs_have_nothing_to_lint(tmp_path: Path, shown: Shown) -> None:
-    shown("generate", "engine", *_GENERATE_ENGINE_SMALL, "--channels", "2", "-o", str(tmp_path))
-    assert _complaints(tmp_path, "cdma_engine") == []

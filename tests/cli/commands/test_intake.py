@@ -9,23 +9,18 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from cdma import app
 from cdma.app import main
-from cdma.commands.intake import command, cost_lines, parts, record
-from cdma.commands.intake.record import quoted, stored_of
-from cdma.commands.intake.subject import Subject
-from cdma.hdl.spec.codec import CodecConfig
+from cdma.commands.intake import command, record
 from cdma.synth.asic import netlist
 from cdma.verif.campaigns import regression
 from cdma.verif.campaigns.faults import campaign
 from cdma.verif.campaigns.faults.verdict import Tally, Verdict
 from cdma.verif.campaigns.regression import Regression
-from cdma.verif.engine import measure
 from cdma.verif.engine.design import EngineDesign
 from cdma.verif.simulator.simulate import Outcome
 from tests.support.commands import Refused
@@ -278,11 +273,6 @@ def test_impossible_options_are_refused_before_anything_runs(
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_json_is_what_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    told = _intake(tmp_path, *_TINY, "--json")
-    assert json.loads(capsys.readouterr().out) == told
-
-
 @pytest.mark.slow
 @pytest.mark.verilator
 def test_runs_are_shown(tmp_path: Path) -> None:
@@ -296,32 +286,12 @@ def test_runs_are_shown(tmp_path: Path) -> None:
     assert any(sentence.startswith("tests that were left out") for sentence in lines["tests"]["open"])
 
 
-@pytest.mark.slow
-@pytest.mark.thorough
-@pytest.mark.verilator
-def test_the_latency_and_the_waveform_of_an_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    few = [case for case in measure.latency_cases(EngineDesign()) if case["memory_latency"] == 10]
-    monkeypatch.setattr(measure, "latency_cases", lambda design: few)
-    load = {"densities": (1.0,), "sizes": (512,), "latencies": (10,)}
-    monkeypatch.setattr(parts, "throughput_load", lambda config: load)
-    lines = _lines(_intake(tmp_path, *_ENGINE, "--run", "speed"))
-    rows = lines["latency"]["data"]
-    assert {row["direction"] for row in rows} == {"offload", "prefetch"}
-    page = (tmp_path / "cdma_engine_intake.html").read_text()
-    assert page.count('src="data:image/svg+xml;base64,') == 1
-
-
 def test_documents_are_those_of_the_checkout_where_none_are_packaged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As in an editable installation that is not strict."""
     monkeypatch.setattr(record, "files", lambda package: tmp_path)
     assert record.document("README.md") == (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-def test_only_words_of_a_document_are_quoted() -> None:
-    with pytest.raises(app.CdmaError, match=r"SECURITY\.md says nothing below 'What is not'"):
-        quoted("SECURITY.md", "What is not", "Nobody wrote")
 
 
 def test_an_intake_without_a_simulator(tmp_path: Path) -> None:
@@ -332,20 +302,3 @@ def test_an_intake_without_a_simulator(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert (tmp_path / "cdma_compressor_intake.html").is_file()
-
-
-def test_power_on_record_is_shown() -> None:
-    stored = stored_of("compressor", CodecConfig())
-    line = cost_lines.power(cast(Subject, SimpleNamespace(stored=stored, ran={})))
-    measured = next(each for each in stored if each.kind == "power")
-    assert line.date == measured.date
-    assert not line.nearest
-    assert "pJ per byte" in line.answer
-
-
-def test_the_use_of_ports_is_that_of_the_largest_tensors() -> None:
-    row = {"direction": "offload", "mode": "zvc", "density": 1.0, "cycles": 1, "bytes_per_cycle": 1}
-    uses = ((64, 0.5), (4096, 0.95), (4096, 0.9))
-    rows = [row | {"concurrent": False, "bytes": size, "utilisation": use} for size, use in uses]
-    assert cost_lines._engine_rates(rows)[0].startswith("With tensors of 4,096 bytes")
-    assert " 90.0% " in cost_lines._engine_rates(rows)[0]

@@ -11,7 +11,7 @@ import pytest
 
 from cdma.app import main
 from cdma.verif.campaigns import regression
-from cdma.verif.campaigns.regression import Regression, plan_of
+from cdma.verif.campaigns.regression import Regression
 from cdma.verif.simulator.simulate import Design, Outcome
 from tests.support.commands import Printed, Shown
 
@@ -67,25 +67,6 @@ def test_every_option_arrives(block: str, budget: str, asked: dict[str, Any]) ->
     assert str(asked["waves"]) == "waves"
     assert (asked["design"].block, asked["design"].init) == (block, False)
     assert not asked["four_state"]
-
-
-def test_the_simulator_is_in_the_replay(asked: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    asked["failures"] = {"soak": "irq unknown (X) after reset"}
-    assert main(["verify", "engine", "--simulator", "icarus"]) == 1
-    assert asked["four_state"]
-    printed = capsys.readouterr().out
-    assert "cdma verify engine --tests soak --seed 1 --transfers 50 --simulator icarus --waves\n" in printed
-
-
-@pytest.mark.parametrize("block", BLOCKS)
-def test_json(block: str, asked: dict[str, Any], printed: Printed) -> None:
-    result = printed("verify", block, "--seed", "7")
-    assert result["passed"] is True
-    assert (result["packets"], result["words"], result["checks"], result["seed"]) == (6, 60, 600, 7)
-    assert [row["test"] for row in result["tests"]] == ["soak", "bound"]
-    assert "log" not in result["tests"][0]
-    assert result["design"]["block"] == block
-    assert result["design"]["config"]["lanes"] == 8
 
 
 def test_it_ends_with_speed_and_coverage(asked: dict[str, Any], shown: Shown, printed: Printed) -> None:
@@ -169,16 +150,3 @@ def test_a_failure_says_where_log_and_waves_are(
     assert f"\n  log: {log}\n" in printed
     assert (f"\n  waves: {folder}/bound.vcd\n" in printed) == waves
     assert "1 of 2 tests failed, with seed 7" in printed
-
-
-@pytest.mark.parametrize("block", BLOCKS)
-def test_list(
-    block: str, asked: dict[str, Any], capsys: pytest.CaptureFixture[str], shown: Shown, printed: Printed
-) -> None:
-    assert main(["verify", block]) == 0
-    points = plan_of(asked["design"]).choose(asked["design"])
-    capsys.readouterr()
-    lines = shown("verify", block, "--list").splitlines()
-    assert [line.split(maxsplit=1) for line in lines] == [[point.name, point.statement] for point in points]
-    rows = printed("verify", block, "--list")
-    assert rows == [{"test": each.name, "stimulus": each.stimulus, "check": each.check} for each in points]

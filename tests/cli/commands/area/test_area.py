@@ -41,30 +41,6 @@ def test_json(printed):
     assert sum(row["flip_flops"] for row in blocks.values()) >= found["flip_flops"] - 8
 
 
-@pytest.mark.slow
-@pytest.mark.thorough
-def test_an_engine(printed):
-    small = {
-        "word_bits": 8,
-        "lanes": 8,
-        "dev_data_bits": 64,
-        "host_data_bits": 64,
-        "descriptors": 2,
-        "burst_beats": 4,
-    }
-    options = [word for name, value in small.items() for word in (f"--{name.replace('_', '-')}", str(value))]
-    found = printed("area", "engine", *options, "--no-registers")
-    assert found["block"] == "engine"
-    assert found["config"].items() >= {**small, "registers": False}.items()
-    assert found["floor"] is None
-    # The buffers are memories: four bursts of 64 bits and their strobes in each writer, and more in each reader.
-    assert found["memory_bits"] > 2 * (4 * 4 * (64 + 8) + 8 * 64)
-    blocks = {row["block"]: row for row in found["breakdown"]}
-    parts = ("path", "checker_", "completer", "slots")
-    assert {f"core.{channel}.{part}" for channel in ("offload", "prefetch") for part in parts} <= set(blocks)
-    assert sum(row["kge"] for row in blocks.values()) >= found["kge"] > 10
-
-
 def test_report_without_a_library(shown):
     out = shown("area", "compressor", *SMALL, "--no-breakdown")
     assert "compressor on normalised" in out

@@ -8,23 +8,18 @@ from __future__ import annotations
 import json
 import re
 import sys
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import cdma
-from cdma import CodecConfig, Format
 from cdma.app import main
-from cdma.commands.bench import plot
 from cdma.hdl.spec.codec import BLOCKS
 from cdma.sim.codec import software_bench
 from cdma.sim.codec.model import ZVC, analyse
 from cdma.sim.codec.software import installed
 from cdma.sim.codec.stimuli import activations
 from cdma.verif.stream.codec.design import CodecDesign
-from cdma.verif.stream.codec.measure import SHAPES, standard_designs
 from cdma.verif.stream.codec.stimulus import run_tensor
 from tests.support.commands import Printed, Shown
 
@@ -56,33 +51,6 @@ def test_rows(printed: Printed) -> None:
     dense = {row["direction"]: row["latency"] for row in rows if row["density"] == 1}
     assert dense["compress"] <= 6
     assert dense["decompress"] <= 4
-
-
-@pytest.mark.thorough
-@pytest.mark.verilator
-@pytest.mark.slow
-def test_rows_of_a_format_with_a_field(printed: Printed) -> None:
-    """Both directions keep the busier port at work, whatever the density and the coverage of the table."""
-    rows = printed("bench", "codec", "--format", "bf16", "--window", "16", "--lanes", "4")
-    assert all(set(row) == KEYS | {"coverage"} for row in rows)
-    shares = [
-        (0, 1),
-        *((density, coverage) for density in (0.25, 0.5, 0.75, 1) for coverage in (0, 0.5, 0.9, 1)),
-    ]
-    assert [(row["density"], row["coverage"]) for row in rows] == shares * 2
-    words = 256 * 16
-    for row in rows:
-        stream = 256 * 6 + round(words * row["density"]) * (2 - row["coverage"])
-        narrow = "out_beats" if row["direction"] == "compress" else "in_beats"
-        assert row[narrow] == pytest.approx(stream / 8, abs=1.1)
-        assert row["port"] >= 0.95
-
-
-def test_the_standard_shapes() -> None:
-    assert SHAPES == ((32, 8), (8, 32), (16, 16), (32, 32))
-    designs = standard_designs()
-    assert [design.block for design in designs] == list(BLOCKS) * 4
-    assert designs[2].config == CodecConfig(Format(word_bits=8), 32)
 
 
 @pytest.mark.verilator
@@ -171,26 +139,6 @@ def test_a_codec_that_loses_something_is_caught():
         list(software_bench.measure(np.arange(4, dtype=np.float32), [liar], 1))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--density", 1.5], "density is 1.5; it is the fraction of words that are not 0, from 0 to 1"),
-        (["--rounds", 0], "rounds is 0; at least one is needed"),
-        (["--size", 0], "size is 0.0 MB; it must be above 0 and at most 10000"),
-        (
-            ["--word-bits", 4, "--window", 16, "--size", 0.1],
-            "word_bits is 4; bytes hold words of 8, 16 or 32 bits",
-        ),
-        (["--input", "/nowhere.npy"], "cannot read /nowhere.npy: No such file or directory"),
-    ],
-)
-def test_refused(arguments, message, capsys):
-    status, _, err = run(capsys, *arguments)
-    assert status == 2
-    assert err.startswith(f"cdma: {message}")
-
-
 @pytest.mark.parametrize("density", [0, 0.1, 0.45, 1])
 def test_activations_have_their_density_and_seed(density):
     made = activations(100_000, density, seed=5)
@@ -204,30 +152,3 @@ def test_activations_have_their_density_and_seed(density):
         zero = made == 0
         by_chance = density**2 + (1 - density) ** 2
         assert (zero[..., 1:] == zero[..., :-1]).mean() > by_chance + 0.05
-
-
-def test_big_endian_input(tmp_path, capsys):
-    path = tmp_path / "big.npy"
-    np.save(path, np.maximum(np.random.default_rng(0).standard_normal(5000), 0).astype(">f4"))
-    status, out, err = run(capsys, "--rounds", 1, "--input", path)
-    assert (status, err) == (0, "")
-    assert "0.0 MB of float32, density 0.49" in out
-
-
-def test_rows_are_drawn_by_their_bytes_with_the_least_of_each(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    figures: list[Any] = []
-    monkeypatch.setattr(plot, "_save", lambda figure, path: figures.append(figure))
-    same = {"direction": "prefetch", "concurrent": False, "memory_latency": 100}
-    plot.plot_rows(
-        [
-            same | {"row": 256, "utilisation": 0.9, "of_memory": 0.9},
-            same | {"row": 64, "utilisation": 0.30, "of_memory": 0.6},
-            same | {"row": 64, "utilisation": 0.25, "of_memory": 0.5},
-            same | {"row": 64, "utilisation": 0.10, "of_memory": 0.2, "concurrent": True},
-        ],
-        tmp_path / "rows.svg",
-    )
-    drawn = [[*zip(*line.get_data(), strict=True)] for line in figures[0].axes[0].lines]
-    assert drawn == [[(64, 0.25), (256, 0.9)], [(64, 0.5), (256, 1.0)]]

@@ -15,7 +15,7 @@ from cdma.app import main
 from cdma.study.recorded import DATA
 from cdma.verif.engine import measure
 from cdma.verif.engine.design import EngineDesign
-from tests.support.commands import Printed, Refused, Shown
+from tests.support.commands import Printed, Shown
 
 SMALL = ["--latency", "32", "--burst-beats", "8", "--dev-address-bits", "32", "--host-address-bits", "32"]
 
@@ -88,34 +88,6 @@ def test_the_slower_of_two_clocks_says_the_rate(capsys: pytest.CaptureFixture[st
     assert row["host_period"] == period
     assert row["utilisation"] == pytest.approx(beats * max(1, period) / row["cycles"], abs=1e-3)
     assert row["utilisation"] > 0.85
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (["--clocks", "registers"], "host-periods are given; host and device have one clock"),
-        (["--clocks", "host", "--host-periods", "11"], "host-periods has 11; it must be from 0.1 to 10"),
-    ],
-)
-def test_periods_of_no_clock_are_refused(options: list[str], says: str, refused: Refused) -> None:
-    assert says in refused("bench", "engine", "--host-periods", "2", *options)
-
-
-@pytest.mark.parametrize(
-    ("options", "objection"),
-    [
-        (["--lists"], "takes no lists"),
-        (["--pages", "--lists", "--bytes", "2097152"], "must be 1048576 at most"),
-        (["--offsets", "4"], "must be a multiple of 32"),
-        (["--alignment", "byte", "--offsets", "4096"], "must be a multiple of 1 below 4096"),
-        (["--dimensions", "1", "--rows", "64", "--jumps"], "needs --dimensions 2, rows that divide 8192"),
-        (["--host", "ddr3"], "host-data-bits is 256; the port of ddr3 has 128"),
-        (["--host", "ddr3", "pcie", "--host-data-bits", "128"], "a DRAM is alone"),
-        (["--host", "pcie", "--memory", "ddr3", "--dev-data-bits", "128"], "is measured by itself"),
-    ],
-)
-def test_cases_that_cannot_be(options: list[str], objection: str, refused: Refused) -> None:
-    assert objection in refused("bench", "engine", *options)
 
 
 UNITS_SMALL = [

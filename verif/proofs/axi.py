@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal, Value
@@ -64,6 +65,7 @@ _ANSWERED = 4
 _SOON = 8
 
 
+@dataclass(eq=False)
 class Reading(Bench):
     """The bursts of a command follow each other from its first beat to its last one, and are nowhere else.
 
@@ -73,10 +75,8 @@ class Reading(Bench):
     ``progress``: Claims also that data leave at once, that nothing is left over, and that there is no deadlock.
     """
 
-    def __init__(self, reader: AxiReader, *, progress: bool = False) -> None:
-        super().__init__()
-        self.reader = reader
-        self.progress = progress
+    reader: AxiReader
+    progress: bool = False
 
     def describe(self, m: Module) -> None:
         m.submodules.dut = dut = self.reader
@@ -137,12 +137,11 @@ class Reading(Bench):
         m.d.comb += [Assert(waits != _SOON), Assert(~dut.idle | (port.idle & ~dut.port.ar.valid))]
 
 
+@dataclass(eq=False)
 class Writing(Bench):
     """Bursts are legal, and nothing is left over."""
 
-    def __init__(self, writer: AxiWriter) -> None:
-        super().__init__()
-        self.writer = writer
+    writer: AxiWriter
 
     def describe(self, m: Module) -> None:
         m.submodules.dut = dut = self.writer
@@ -315,7 +314,6 @@ class Sharing(Bench):
     """Two legal managers with ``outstanding`` bursts each, and any legal subordinate: each side sees legal AXI4."""
 
     def __init__(self, arbiter: wiring.Component, outstanding: int) -> None:
-        super().__init__()
         self.arbiter = arbiter
         self.outstanding = outstanding
         self.reading = isinstance(arbiter, ReadArbiter)

@@ -8,6 +8,7 @@ state: they observe, and drive nothing.
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import Any
 
 from amaranth.back import rtlil
@@ -45,8 +46,10 @@ class Bench(Elaboratable):
 
     any_start = False
 
-    def __init__(self) -> None:
-        self.domain = ClockDomain("sync", reset_less=True)
+    @cached_property
+    def domain(self) -> ClockDomain:
+        """That of the block and of the bench."""
+        return ClockDomain("sync", reset_less=True)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from amaranth.hdl import Assert, Assume, C, Cat, Cover, Module, Mux, Signal, Value
 from amaranth.lib import wiring
@@ -20,6 +21,7 @@ from .proof import Proof
 _BITS = 2
 
 
+@dataclass(eq=False)
 class Queue(Bench):
     """A block that passes transfers on, with a ghost that follows any one of them.
 
@@ -35,20 +37,11 @@ class Queue(Bench):
     those ahead, or the tracked one with ``word``.
     """
 
-    def __init__(
-        self,
-        block: Callable[[], wiring.Component],
-        capacity: int,
-        accepts: int,
-        latency: int,
-        reserved: int = 0,
-    ) -> None:
-        super().__init__()
-        self.block = block
-        self.capacity = capacity
-        self.accepts = accepts
-        self.latency = latency
-        self.reserved = reserved
+    block: Callable[[], wiring.Component]
+    capacity: int
+    accepts: int
+    latency: int
+    reserved: int = 0
 
     def describe(self, m: Module) -> None:
         m.submodules.dut = dut = self.block()
@@ -118,12 +111,11 @@ def _queue(
 _WIDTHS = (8, 16)
 
 
+@dataclass(eq=False)
 class FlippedWord(Bench):
     """A word with its checks, of which any two bits flip, or one, or none."""
 
-    def __init__(self, check: WordCheck) -> None:
-        super().__init__()
-        self.check = check
+    check: WordCheck
 
     def describe(self, m: Module) -> None:
         m.submodules.dut = dut = self.check
@@ -169,13 +161,12 @@ def _word_check(bits: int, code: str) -> Proof:
     )
 
 
+@dataclass(eq=False)
 class Sum(Bench):
     """The value is the sum of additions since the last clear, except in held cycles, modulo its width."""
 
-    def __init__(self, counter: WideCounter, most: int) -> None:
-        super().__init__()
-        self.counter = counter
-        self.most = most
+    counter: WideCounter
+    most: int
 
     def describe(self, m: Module) -> None:
         m.submodules.dut = dut = self.counter
@@ -195,16 +186,15 @@ class Sum(Bench):
         ]
 
 
+@dataclass(eq=False)
 class Credits(Bench):
     """A writer that looks at ``there`` never spends more credits than there are entries.
 
     Ghost state: ``used`` counts the entries in use, by what was spent and returned, without a delay.
     """
 
-    def __init__(self, credit: Credit, ahead: int) -> None:
-        super().__init__()
-        self.credit = credit
-        self.ahead = ahead
+    credit: Credit
+    ahead: int
 
     def describe(self, m: Module) -> None:
         m.submodules.dut = dut = self.credit

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from amaranth.hdl import Assert, C, Cat, Cover, Module, Mux, Signal, Value
@@ -25,13 +25,12 @@ _AT_REST = 1 << ADDRESS_BYTES - 1
 _PAGE_LOG2 = 12
 
 
+@dataclass(eq=False)
 class Resting(Bench):
     """A check ends in time or is dropped, and leaves the checker at rest. Ghost state: ``age``, the cycles since the check
     began."""
 
-    def __init__(self, checker: Checker) -> None:
-        super().__init__()
-        self.checker = checker
+    checker: Checker
 
     def describe(self, m: Module) -> None:
         m.submodules.dut = dut = self.checker
@@ -67,6 +66,7 @@ class _Verdict(NamedTuple):
     room: Value
 
 
+@dataclass(eq=False)
 class Deciding(Bench):
     """One check of any descriptor with any windows, or without, after a flush in any state.
 
@@ -77,9 +77,7 @@ class Deciding(Bench):
 
     any_start = True
 
-    def __init__(self, checker: Checker) -> None:
-        super().__init__()
-        self.checker = checker
+    checker: Checker
 
     def describe(self, m: Module) -> None:
         m.submodules.dut = dut = self.checker

@@ -125,7 +125,6 @@ class _Gated(Bench):
     any_state = False
 
     def __init__(self, settling: int) -> None:
-        super().__init__()
         self.domain = ClockDomain("sync")
         self.gates = _Sooner(settling)
 
@@ -287,7 +286,6 @@ class Crossing(Bench):
     """
 
     def __init__(self, passage: Passage, *, resets: bool) -> None:
-        super().__init__()
         self.passage, self.resets = passage, resets
         self.most = passage.fifo.depth + 1
 

@@ -36,6 +36,7 @@ def _config(*, lanes: int = 2, **format: Any) -> CodecConfig:
     return CodecConfig(Format(**{"word_bits": 2, "window": 4, **format}), lanes=lanes)
 
 
+@dataclass(eq=False)
 class AnyStream(Bench):
     """A compressor or a decompressor with any input but beats with holes: empty or partial beats in the middle of a
     packet, streams that are no code, wrong lengths.
@@ -47,9 +48,7 @@ class AnyStream(Bench):
     packets out. ``asked`` is the length of all packets.
     """
 
-    def __init__(self, codec: Compressor | Decompressor) -> None:
-        super().__init__()
-        self.codec = codec
+    codec: Compressor | Decompressor
 
     def describe(self, m: Module) -> None:
         m.submodules.dut = dut = self.codec
@@ -92,6 +91,7 @@ class AnyStream(Bench):
         ]
 
 
+@dataclass(eq=False)
 class Lossless(Bench):
     """A decompressor makes the same packets, word for word, of a compressor's output.
 
@@ -100,15 +100,11 @@ class Lossless(Bench):
     value, and ``before`` counts the packets that go out before its own.
     """
 
-    def __init__(
-        self, config: CodecConfig, most: int = _MOST, compressor: Compressor | None = None, packets: int = 8
-    ) -> None:
-        super().__init__()
-        self.config = config
-        self.most = most
-        #: More packets than are ever inside.
-        self.packets = packets
-        self.compressor = compressor
+    config: CodecConfig
+    most: int = _MOST
+    compressor: Compressor | None = None
+    #: More packets than are ever inside.
+    packets: int = 8
 
     def describe(self, m: Module) -> None:
         config, lanes = self.config, self.config.lanes
@@ -295,7 +291,6 @@ class Decoding(Bench):
     """
 
     def __init__(self, codec: Decompressor) -> None:
-        super().__init__()
         self.codec = codec
         self.format: Format = codec.config.format  # type: ignore[assignment]
 

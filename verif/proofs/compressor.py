@@ -7,6 +7,8 @@ order. What the store's steps are proven to keep of positions is what the packer
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from amaranth.hdl import Array, Assert, Assume, Const, Cover, Module, Mux, Signal, Value
 from amaranth.utils import exact_log2
 
@@ -98,7 +100,6 @@ class Storing(Bench):
     """
 
     def __init__(self, store: WindowStore) -> None:
-        super().__init__()
         self.store = store
         self.config = store.config
 
@@ -212,6 +213,7 @@ _VALUES = CodecConfig(Format(word_bits=4, window=4, code_bits=2, values=(0, 5, 9
 _CONSTANT = 8
 
 
+@dataclass(eq=False)
 class Pace(Bench):
     """Any number of packets of any length back to back, with a source that is always valid until it ends and sinks that
     are always ready.
@@ -226,10 +228,8 @@ class Pace(Bench):
     limit than it would have to be.
     """
 
-    def __init__(self, compressor: Compressor, constant: int = _CONSTANT) -> None:
-        super().__init__()
-        self.compressor = compressor
-        self.constant = constant
+    compressor: Compressor
+    constant: int = _CONSTANT
 
     def describe(self, m: Module) -> None:
         m.submodules.dut = dut = self.compressor

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal, Value
 
 from cdma.hdl.engine.channel.interfaces import CHANNELS
@@ -37,6 +39,7 @@ def any_access(m: Module, file: RegisterFile) -> None:
         m.d.comb += Assume(~waiting | (valid & same))
 
 
+@dataclass(eq=False)
 class LockedWindow(Bench):
     """A register file of one window, with any accesses and ``soft_reset`` at any time.
 
@@ -44,10 +47,8 @@ class LockedWindow(Bench):
     once software has written one of them.
     """
 
-    def __init__(self, file: RegisterFile, protection: str) -> None:
-        super().__init__()
-        self.file = file
-        self.protection = protection
+    file: RegisterFile
+    protection: str
 
     def describe(self, m: Module) -> None:
         m.submodules.dut = dut = self.file
@@ -114,6 +115,7 @@ _LONGEST = 20
 _MOST = 2
 
 
+@dataclass(eq=False)
 class Told(Bench):
     """Status bits of two channels, set at any time, cleared and enabled by software at any time, soft resets, and a port
     that accepts and answers at any time.
@@ -122,9 +124,7 @@ class Told(Bench):
     the cycles of that in which the port stalls nobody, ``credit`` the events without a message.
     """
 
-    def __init__(self, messages: Messages) -> None:
-        super().__init__()
-        self.messages = messages
+    messages: Messages
 
     def describe(self, m: Module) -> None:
         m.submodules.dut = dut = self.messages

@@ -6,7 +6,7 @@ Where a record of a ring lies, and whether the engine may access it, is a proof 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from amaranth.hdl import Array, Assert, Assume, C, Cover, Module, Mux, Signal, Value
 from amaranth.lib import stream
@@ -52,6 +52,7 @@ def stored(m: Module, registers: RegisterMap, bits: int, port: Value) -> dict[st
     return values
 
 
+@dataclass(eq=False)
 class Finding(Bench):
     """A search begins in the first cycle, in any state, and has the right result after the cycles it may take.
 
@@ -60,9 +61,7 @@ class Finding(Bench):
 
     any_start = True
 
-    def __init__(self, slot: RingSlot) -> None:
-        super().__init__()
-        self.slot = slot
+    slot: RingSlot
 
     def describe(self, m: Module) -> None:
         m.submodules.dut = dut = self.slot
@@ -107,6 +106,7 @@ def _finding(bits: int) -> Proof:
     )
 
 
+@dataclass(eq=False)
 class Moving(Bench):
     """A channel reads and writes only what its descriptors name, by the rules of AXI4.
 
@@ -114,10 +114,8 @@ class Moving(Bench):
     may be any. So all accesses are within them, of one descriptor or of several.
     """
 
-    def __init__(self, config: EngineConfig, *, compressing: bool) -> None:
-        super().__init__()
-        self.config = config
-        self.compressing = compressing
+    config: EngineConfig
+    compressing: bool
 
     def describe(self, m: Module) -> None:
         config = self.config
@@ -231,7 +229,6 @@ class Fetching(Bench):
     """
 
     def __init__(self, rings: Rings) -> None:
-        super().__init__()
         self.rings = rings
         self.pair = rings.pair_0
         self.config = rings.config

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal, Value
@@ -19,6 +20,7 @@ from .word_flow import packed
 _GROUPS = 32
 
 
+@dataclass(eq=False)
 class Marking(Bench):
     """Any packets; one window is followed, any.
 
@@ -26,9 +28,7 @@ class Marking(Bench):
     followed window, with ``present``, whether a word of it is stored so far, and ``ahead``, the beats before it.
     """
 
-    def __init__(self, store: GroupStore) -> None:
-        super().__init__()
-        self.store = store
+    store: GroupStore
 
     def describe(self, m: Module) -> None:
         m.submodules.dut = dut = self.store

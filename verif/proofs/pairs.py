@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from amaranth.hdl import (
     Assert,
@@ -76,12 +76,11 @@ class OwnedWriting(Writing):
         ]
 
 
+@dataclass(eq=False)
 class LockedOwners(Bench):
     """A register file of owners, with anything on its bus and at ``soft_reset`` at any time."""
 
-    def __init__(self, file: RegisterFile) -> None:
-        super().__init__()
-        self.file = file
+    file: RegisterFile
 
     def describe(self, m: Module) -> None:
         dut = self.file
@@ -163,13 +162,12 @@ def _compared(balance: Value, weights: Value, one: Value) -> tuple[Value, Value,
     return balance > 0, balance + (amount << _OFTEN_LOG2) <= 0, balance == amount
 
 
+@dataclass(eq=False)
 class Balanced(Bench):
     """Constant weights and limits, periods that end at any time, and turns and charges as the contract allows them. Ghost
     state: what is left of the turn of ``one``."""
 
-    def __init__(self, accounts: Accounts) -> None:
-        super().__init__()
-        self.accounts = accounts
+    accounts: Accounts
 
     def describe(self, m: Module) -> None:
         m.submodules.dut = dut = self.accounts
@@ -201,13 +199,12 @@ class Balanced(Bench):
         m.d.comb += [Assert(waited <= _SETTLING), Cover(turns.settled & (balance < 0) & dut.limited.any())]
 
 
+@dataclass(eq=False)
 class Turns(Bench):
     """Constant weights and levels, any requests and bytes, and accounts that settle at once. Ghost state: the accounts;
     ``waited`` counts the looks in which ``one`` requested, no higher level did, and it was not chosen."""
 
-    def __init__(self, shares: Shares) -> None:
-        super().__init__()
-        self.shares = shares
+    shares: Shares
 
     def describe(self, m: Module) -> None:
         m.submodules.dut = dut = self.shares

@@ -8,7 +8,7 @@ time.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from amaranth.hdl import C, ClockDomain, ClockSignal, Cover, Instance, Module, Signal, Value
@@ -119,13 +119,12 @@ def _reset(m: Module, name: str) -> Signal:
     return resetn
 
 
+@dataclass(eq=False)
 class CodecPorts(Bench):
     """A printed codec that gets anything: cut words, holes, streams that are no code, resets at any time."""
 
-    def __init__(self, block: str, config: CodecConfig) -> None:
-        super().__init__()
-        self.block = block
-        self.config = config
+    block: str
+    config: CodecConfig
 
     def describe(self, m: Module) -> None:
         ports = {
@@ -182,7 +181,6 @@ class LitePort(Bench):
     """A register file under any legal manager, with soft resets at any time."""
 
     def __init__(self, file: RegisterFile, answered_within: int) -> None:
-        super().__init__()
         # The block asks for its reset, which a run begins after.
         self.domain = ClockDomain("sync")
         self.file = file

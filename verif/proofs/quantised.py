@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal, Value
 
 from cdma.hdl.lossy.stages import Restoring, Rounding, Scaling
@@ -11,12 +13,11 @@ from .bench import Bench, free
 from .proof import OWN, Config, Proof
 
 
+@dataclass(eq=False)
 class _WithStep(Bench):
     """A step of any exponent that is offered."""
 
-    def __init__(self, form: Quantisation) -> None:
-        super().__init__()
-        self.form = form
+    form: Quantisation
 
     def step(self, m: Module) -> Value:
         number = self.form.number_type

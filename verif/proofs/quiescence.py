@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from amaranth.hdl import Assert, Assume, Cover, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -20,6 +22,7 @@ _STATES = 5
 _LONGEST = 2 * _SETTLING + _STATES
 
 
+@dataclass(eq=False)
 class Answers(Bench):
     """A controller that requests, and withdraws its request when it is answered; work that begins and ends at any time.
 
@@ -27,9 +30,7 @@ class Answers(Bench):
     flight.
     """
 
-    def __init__(self, quiescence: Quiescence) -> None:
-        super().__init__()
-        self.quiescence = quiescence
+    quiescence: Quiescence
 
     def describe(self, m: Module) -> None:
         m.submodules.dut = dut = self.quiescence
@@ -115,12 +116,11 @@ class FarInputs(wiring.Component):
         return m
 
 
+@dataclass(eq=False)
 class Apart(Bench):
     """Clocks that tick at any time; the bus is reset at first, and at any time."""
 
-    def __init__(self, inputs: FarInputs) -> None:
-        super().__init__()
-        self.inputs = inputs
+    inputs: FarInputs
 
     def describe(self, m: Module) -> None:
         clocks, dut = FreeClocks("sync", _BUS), self.inputs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from amaranth.hdl import Assert, Assume, C, Cover, Module, Mux, Signal, Value
 from amaranth.lib import stream
@@ -22,6 +23,7 @@ _BITS = 2
 _SHOWN = 3
 
 
+@dataclass(eq=False)
 class Keeping(Bench):
     """Any one descriptor is followed, refused or started, through the streams of the stages to its ticket.
 
@@ -32,9 +34,7 @@ class Keeping(Bench):
     or when a stage reported on it. ``ahead`` counts, for each stream and each report, the descriptors before it.
     """
 
-    def __init__(self, slots: Slots) -> None:
-        super().__init__()
-        self.slots = slots
+    slots: Slots
 
     def describe(self, m: Module) -> None:
         m.submodules.dut = dut = self.slots
@@ -250,6 +250,7 @@ _SHOWN_AFTER = 13
 _OWN = ("finish", "written", "cycles")
 
 
+@dataclass(eq=False)
 class Completed(Bench):
     """A ticket goes a cycle after its completion has been accepted, and only then.
 
@@ -260,9 +261,7 @@ class Completed(Bench):
     have gone.
     """
 
-    def __init__(self, completer: Completer) -> None:
-        super().__init__()
-        self.completer = completer
+    completer: Completer
 
     def describe(self, m: Module) -> None:
         m.submodules.dut = dut = self.completer

@@ -30,7 +30,6 @@ class PageWalking(Bench):
     time. Ghost state: the commands that were issued, and whether the packet has ended."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.walk = PageWalk(_BITS)
 
     def describe(self, m: Module) -> None:
@@ -124,7 +123,6 @@ class PageTelling(Bench):
     outcomes, and whether the data had ended before."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.feed = PageFeed(64, _BITS, 2)
 
     def describe(self, m: Module) -> None:
@@ -242,7 +240,6 @@ class Walking(Bench):
     any_start = True
 
     def __init__(self, dimensions: int) -> None:
-        super().__init__()
         self.walker = Walker(dimensions)
 
     def describe(self, m: Module) -> None:

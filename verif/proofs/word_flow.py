@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal, Value
@@ -40,6 +41,7 @@ class Flow(NamedTuple):
     inside: Signal
 
 
+@dataclass(eq=False)
 class WordFlow(Bench):
     """A block through which words flow, with ghosts that follow one word, and the end of a packet.
 
@@ -57,24 +59,13 @@ class WordFlow(Bench):
     tracked packet, after ``ends`` ends of packets that are inside before it.
     """
 
-    def __init__(
-        self,
-        block: Callable[[], wiring.Component],
-        lanes_in: int,
-        lanes_out: int,
-        stall: int,
-        shift: str = "",
-        keeps_input: bool = False,
-        buffer: int = 0,
-    ) -> None:
-        super().__init__()
-        self.block = block
-        self.lanes_in = lanes_in
-        self.lanes_out = lanes_out
-        self.stall = stall
-        self.shift = shift
-        self.keeps_input = keeps_input
-        self.buffer = buffer
+    block: Callable[[], wiring.Component]
+    lanes_in: int
+    lanes_out: int
+    stall: int
+    shift: str = ""
+    keeps_input: bool = False
+    buffer: int = 0
 
     def describe(self, m: Module) -> None:
         m.submodules.dut = dut = self.block()
@@ -259,7 +250,6 @@ class _Network(Bench):
     """
 
     def __init__(self, lanes: int) -> None:
-        super().__init__()
         self.lanes = lanes
         self.levels = exact_log2(lanes)
 

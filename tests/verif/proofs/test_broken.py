@@ -293,7 +293,6 @@ class Small(Bench):
     """A counter of four, with what each test says of it."""
 
     def __init__(self, *, assumed=False, limit=3):
-        super().__init__()
         self.assumed = assumed
         self.limit = limit
 

@@ -1,5 +1,6 @@
-"""Transfers on one channel by both drivers: there and back, refused, failed, waited for, counted. CRCs and steps through
-the drivers: kept by software, compared by the engine, refused where the engine has none.
+"""What both drivers do beside the transfers that they make on the RTL (tests/support/driver_exercise.py): refusals, large
+counters, coalescing, pushes. CRCs and steps through the drivers: kept by software, compared by the engine, refused where
+the engine has none.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.registers.map import register_map
 from cdma.sim.codec.container import crc32c
-from cdma.sim.codec.model import analyse, compress
+from cdma.sim.codec.model import compress
 from cdma.sim.codec.words import word_dtype
 from cdma.sim.engine.driver import DriverError, EngineError, Mode, Status
 from cdma.sim.engine.memory import Descriptor
@@ -22,54 +23,13 @@ from tests.support.stream_bench import (
     BACK,
     CONFIGS,
     DEV,
-    GUARD,
     HOST,
     OUT,
     RINGS,
     SIZE,
     ModelBench,
-    stream_format,
     tensor,
 )
-
-
-# Without rings there is one way to wait, whatever is asked for, but for the interrupt.
-@pytest.mark.parametrize(
-    ("rings", "how"),
-    [(True, "memory"), (True, "registers"), (True, "interrupt"), (False, "memory"), (False, "interrupt")],
-)
-@pytest.mark.parametrize("mode", Mode)
-def test_there_and_back(bench, how, rings, mode):
-    if rings:
-        bench.start(interrupts=how == "interrupt")
-    else:
-        bench.driver.offload.start_direct(interrupts=how == "interrupt")
-        bench.driver.prefetch.start_direct(interrupts=how == "interrupt")
-    for channel in (bench.driver.offload, bench.driver.prefetch):
-        channel.set_table(bench.config.format.values)
-    raw = tensor(bench.config, 1003)
-    bench.dev.write(DEV, raw)
-    words = np.frombuffer(raw, f"u{bench.config.format.word_bits // 8}")
-    expected = raw if mode is Mode.RAW else compress(words, stream_format(bench.config, mode))
-
-    done = bench.driver.offload.transfer(Descriptor(DEV, OUT, len(raw), SIZE // 4, mode, tag=77), how)
-    assert (done.tag, done.status) == (77, Status.OK)
-    assert (done.bytes_read, done.bytes_written) == (len(raw), len(expected))
-    assert bench.peek(bench.host, OUT, len(expected)) == expected
-    assert bench.peek(bench.host, OUT + len(expected), 64) == bytes([GUARD]) * 64
-    if mode is Mode.ZVC:
-        assert done.literals == analyse(words, stream_format(bench.config, mode)).literals
-
-    length = 0 if mode is Mode.RAW else len(expected)
-    back = Descriptor(OUT, BACK, len(raw), len(raw), mode, compressed_length=length, tag=0xFEDCBA98)
-    done = bench.driver.prefetch.transfer(back, how)
-    assert (done.tag, done.status) == (0xFEDCBA98, Status.OK)
-    assert (done.bytes_read, done.bytes_written) == (len(expected), len(raw))
-    assert bench.peek(bench.dev, BACK, len(raw)) == raw
-    assert bench.peek(bench.dev, BACK + len(raw), 64) == bytes([GUARD]) * 64
-    assert (bench.irq_waits > 0) == (how == "interrupt")
-    assert not bench.model.irq
-
 
 #: The rules have a test of their own (test_transfer.py); here is how the drivers tell of them.
 REFUSED = {
@@ -97,52 +57,6 @@ def test_a_wrong_descriptor_is_refused_and_touches_nothing(bench, changes, statu
     assert bench.driver.offload.transfer(Descriptor(**good)).status is Status.OK
     bench.driver.offload.clear_error()
     assert bench.driver.offload.error() is None
-
-
-@pytest.mark.parametrize("halt", [False, True])
-def test_errors_on_the_way_halt_or_not(bench, halt):
-    bench.start(8, halt_on_error=halt)
-    channel = bench.driver.offload
-    bench.dev.faults[DEV + 100] = "SLVERR"
-    bench.host.faults[OUT + 5] = "DECERR"
-    channel.submit(
-        Descriptor(DEV, OUT + 4096, 128, 4096, Mode.RAW, tag=1),
-        Descriptor(DEV + 4096, OUT, 64, 4096, Mode.RAW, tag=2),
-        Descriptor(DEV + 4096, OUT + 4096, 4096, 64, tag=3),
-        Descriptor(DEV + 4096, OUT + 4096, 64, 4096, tag=4),
-    )
-    done = []
-    while len(done) < 4:
-        bench.model.run()
-        done += channel.poll()
-        assert channel.halted == (halt and len(done) < 4)
-        if halt:
-            channel.resume()
-    beat = bench.config.dev_data_bits // 8
-    assert [(c.tag, c.status, c.address) for c in done] == [
-        (1, Status.READ_SLVERR, (DEV + 100) // beat * beat),
-        (2, Status.WRITE_DECERR, OUT),
-        (3, Status.CAPACITY, OUT + 4096 + 64),
-        (4, Status.OK, 0),
-    ]
-    assert channel.error() == EngineError(Status.READ_SLVERR, 1, (DEV + 100) // beat * beat)
-
-
-def test_counters_add_up_and_clear(bench):
-    bench.start(8)
-    channel = bench.driver.offload
-    raw = tensor(bench.config, 640)
-    bench.dev.write(DEV, raw)
-    done = [channel.transfer(Descriptor(DEV, OUT, len(raw), 8192)) for _ in range(3)]
-    done.append(channel.transfer(Descriptor(DEV, OUT, 0, 8192)))
-    counters = channel.counters()
-    for name in ("bytes_read", "bytes_written", "literals", "cycles"):
-        assert counters[name] == sum(getattr(c, name) for c in done), name
-    assert (counters["descriptors"], counters["errors"], counters["raw_words"]) == (4, 1, 3 * 640)
-    assert counters["read_beats"] == 3 * -(-len(raw) // (bench.config.dev_data_bits // 8))
-    assert bench.driver.prefetch.counters()["descriptors"] == 0
-    bench.driver.clear_counters()
-    assert not any(channel.counters().values())
 
 
 def test_a_counter_past_32_bits_is_read_whole(bench):
@@ -181,34 +95,6 @@ def test_a_push_waits_for_the_one_before_and_goes_ahead_of_the_ring(bench):
     channel.push(Descriptor(DEV, OUT, 64, 4096, tag=3))
     assert [done.tag for done in channel.wait(3)] == [2, 3, 1]
     assert bench.driver.prefetch.counters()["descriptors"] == 0
-
-
-def test_direct_completions_are_taken_one_by_one(bench):
-    channel = bench.driver.offload
-    channel.start_direct()
-    for tag in range(5):
-        assert channel.transfer(Descriptor(DEV, OUT, 64, 4096, tag=tag)).tag == tag
-    channel.push(Descriptor(DEV, OUT, 64, 4096, tag=8))
-    channel.push(Descriptor(DEV, OUT, 64, 4096, tag=9))
-    assert [done.tag for done in channel.wait(2)] == [8, 9]
-
-
-def test_abort_stands_until_resume_and_soft_reset_forgets(bench):
-    bench.start()
-    channel = bench.driver.offload
-    channel.abort()
-    assert channel.halted
-    channel.submit(Descriptor(DEV, OUT, 64, 4096))
-    with pytest.raises(DriverError):
-        channel.wait(timeout=0.01)
-    channel.resume()
-    assert channel.wait()[0].status is Status.OK
-    channel.submit(Descriptor(DEV, OUT, 64, 4096))
-    with pytest.raises(DriverError):
-        channel.start(bench.rings["offload"], 4)
-    bench.driver.soft_reset()
-    channel.start(bench.rings["offload"], 4)
-    assert channel.transfer(Descriptor(DEV, OUT, 64, 4096, tag=9)).tag == 9
 
 
 def test_soft_reset_forgets_the_table(driver):

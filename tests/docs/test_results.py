@@ -28,7 +28,7 @@ from docs.results import files
 from docs.results.__main__ import measure, stale
 from docs.results.digests import changed, digest_of_netlist, digest_of_sources, digests, needs_card
 from docs.results.memory_checks import KINDS, checks_by_kind
-from docs.results.page import CODECS, DOCS, PARTS, pages, parts_of
+from docs.results.page import DOCS, pages
 from docs.results.peer import Peer
 from docs.results.records import Record, Sources, kept, load, measured, store
 
@@ -51,30 +51,6 @@ def test_a_memory_is_of_one_kind_and_has_the_gates_of_its_checks(path: str, kind
     assert [row for row in rows if row["memories"]] == [
         {"what": kind, "memories": 1, "memory_bits": 104, "check_bits": 40, "kge": 1.5}
     ]
-
-
-@pytest.mark.parametrize(
-    ("block", "part"),
-    [
-        ("core.offload.path.switch", CODECS),
-        ("engine.offload.path.writer", "writers"),
-        ("engine.rings.slot", "rings"),
-        ("engine.prefetch.slots", "descriptors in flight"),
-        ("engine.rings.offload.fetch_watchdog", "rings"),
-        ("engine.offload.read_watchdog", "time and watchdogs"),
-        ("registers.register_file", "registers"),
-        ("(top)", "the rest"),
-    ],
-)
-def test_a_block_belongs_to_one_part(block: str, part: str) -> None:
-    assert {name for name, kge in parts_of([{"block": block, "kge": 1.5}]).items() if kge} == {part}
-
-
-@pytest.mark.parametrize("name", ["minimal", "default"])
-def test_parts_add_up_to_the_blocks(name: str) -> None:
-    rows = load()[f"profile-{name}"].figures["breakdown"]
-    assert sum(parts_of(rows).values()) == pytest.approx(sum(row["kge"] for row in rows))
-    assert set(parts_of(rows)) == set(PARTS)
 
 
 RECORDS = load()

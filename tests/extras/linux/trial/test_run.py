@@ -151,38 +151,6 @@ def test_a_process_with_many_transfers_of_one_buffer_is_no_complaint() -> None:
     assert left.count("WARNING") == left.count("wrong function") == 2
 
 
-def test_what_takes_long_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(kernel, "_INTERVAL", 0.05)
-    said: list[str] = []
-    kernel._call(["sleep", "0.3"], tmp_path, "waiting", said.append)
-    assert said[0] == "# waiting: 0 s"
-    with pytest.raises(kernel.KernelError, match=r"^looking failed with status 2:\nls: .*nothing"):
-        kernel._call(["ls", "nothing"], tmp_path, "looking")
-
-
-def test_a_module_is_built_once_for_the_same_sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    built: list[Path] = []
-
-    def make(command: list[str | Path], folder: Path, what: str) -> str:
-        built.append(folder)
-        (folder / "a" / "a.ko").write_bytes((folder / "b" / "b.h").read_bytes())
-        return ""
-
-    monkeypatch.setenv("CDMA_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(kernel, "_call", make)
-    sources = {name: tmp_path / name for name in "ba"}
-    for name, folder in sources.items():
-        folder.mkdir()
-        (folder / "Kbuild").touch()
-        (folder / f"{name}.h").write_text("1")
-    (tmp_path / "b" / "b.h").write_text("2")
-    assert kernel.build_module(tmp_path, sources).read_text() == "2"
-    assert kernel.build_module(tmp_path, sources).read_text() == "2"
-    assert len(built) == 1
-    (tmp_path / "b" / "b.h").write_text("3")
-    assert kernel.build_module(tmp_path, sources).read_text() == "3"
-
-
 def test_missing_tools_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel.shutil, "which", lambda name: None)
     monkeypatch.setattr(kernel, "_sources", lambda version: None)
@@ -193,15 +161,6 @@ def test_missing_tools_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
         kernel.kernel()
     with pytest.raises(kernel.KernelError, match=r" linux-source-6\.1$"):
         kernel.kernel(version="6.1")
-
-
-def test_the_newest_sources_are_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(kernel, "_SOURCES", tmp_path)
-    assert kernel._sources("") is None
-    for version in ("6.9", "6.12", "6.1"):
-        (tmp_path / f"linux-source-{version}.tar.xz").touch()
-    assert kernel._sources("") == tmp_path / "linux-source-6.12.tar.xz"
-    assert kernel._sources("6.1") == tmp_path / "linux-source-6.1.tar.xz"
 
 
 def test_a_kernel_must_take_what_looks_for_faults(tmp_path: Path) -> None:

@@ -128,28 +128,6 @@ ROW = {"word_bits": 32, "lanes": 8, "window": 32, "density": 0.0}
 ENGINE_ROW = {"word_bits": 32, "port_bytes": 32, "density": 0.0, "descriptors": 2}
 
 
-def test_fits_find_the_constants() -> None:
-    rows = [
-        Table("row", ROW | {"direction": direction, "in_beats": n, "out_beats": n, "cycles": 1.5 * n + 7})
-        for direction in CODEC_DIRECTIONS.values()
-        for n in (16, 64, 256)
-    ]
-    for law in fit(rows).values():
-        assert (law.per_beat, law.per_packet) == pytest.approx((1.5, 7))
-    engine_rows = [
-        Table(
-            "row",
-            ENGINE_ROW
-            | {"direction": direction, "bytes": 32 * n, "memory_latency": late}
-            | {"cycles": 1.25 * 2 * n + 3 * late + 20},
-        )
-        for direction in CODEC_DIRECTIONS
-        for n, late in ((16, 10), (64, 10), (256, 50))
-    ]
-    for engine in fit_engine(engine_rows).values():
-        assert (engine.per_beat, engine.per_latency, engine.start) == pytest.approx((1.25, 3, 20))
-
-
 @pytest.mark.parametrize(
     ("made", "changes", "message"),
     [

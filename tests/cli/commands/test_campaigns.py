@@ -8,14 +8,12 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from pathlib import Path
 
 import pytest
 
 from cdma.app import main
 from cdma.commands import mutate
 from cdma.commands.intake.parts import proofs_result
-from cdma.commands.regression_report import Failure, RegressionReport
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 from cdma.result import Result
@@ -24,11 +22,9 @@ from cdma.verif.campaigns.faults.verdict import Tally, Verdict
 from cdma.verif.campaigns.mutation.campaign import KILLED, SURVIVED
 from cdma.verif.campaigns.mutation.campaign import Verdict as Judgement
 from cdma.verif.campaigns.mutation.mutants import Mutant
-from cdma.verif.campaigns.regression import Regression, plan_of
 from cdma.verif.campaigns.soak import soak as soaks
 from cdma.verif.proofs.proof import FAILED, PROVEN, UNKNOWN, VACUOUS, choose
 from cdma.verif.proofs.proof import Result as Proof
-from cdma.verif.simulator.simulate import Outcome
 from cdma.verif.stream.codec.design import CodecDesign
 
 
@@ -133,15 +129,6 @@ def test_json(failing_at_two, capsys, printed):
 
 
 TINY = CodecDesign("compressor", CodecConfig(Format(8, 8), 2))
-TESTS = [point.name for point in plan_of(TINY).choose(TINY)]
-
-
-def _regression(tests: list[str], failure: str | None = None) -> Result:
-    left = [name for name in TESTS if name not in tests]
-    outcomes = [Outcome(name, failure, 1, 2, 3, 4) for name in tests]
-    failures = [Failure(each, Path("log"), None, f"cdma verify --tests {each.test}") for each in outcomes]
-    report = RegressionReport(Regression(TINY, 3, 9, outcomes), None, failures if failure else [], left)
-    return report.result_of(argparse.Namespace(log=False))
 
 
 def _proof(status: str, detail: str = "") -> Proof:
@@ -154,27 +141,6 @@ def _mutants(monkeypatch: pytest.MonkeyPatch, *results: str) -> Result:
     monkeypatch.setattr(mutate, "_verdicts", lambda *_: [("compressor", verdicts)])
     found, _ = mutate.campaign(argparse.Namespace(goal=mutate.GOAL), {"compressor": TINY})
     return found
-
-
-def test_what_holds_has_no_failures_and_nothing_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    for result in (
-        _regression(TESTS),
-        proofs_result([_proof(PROVEN)], [], []),
-        _mutants(monkeypatch, KILLED),
-    ):
-        assert (list(result.fails), list(result.open), result.holds) == ([], [], True)
-
-
-def test_a_test_that_fails_has_the_command_that_runs_it_again() -> None:
-    result = _regression(TESTS, "17 < 18")
-    assert not result.holds
-    assert len(result.fails) == len(TESTS)
-    assert "test soak: 17 < 18 (again: cdma verify --tests soak)" in result.fails
-
-
-def test_tests_that_were_left_out_are_open() -> None:
-    (sentence,) = _regression(TESTS[:1]).open
-    assert sentence.startswith("tests that were left out: endings, soak, ")
 
 
 def test_proofs_fail_or_are_open() -> None:

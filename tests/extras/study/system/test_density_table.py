@@ -14,8 +14,7 @@ import pytest
 from cdma.base.toml_table import TableError
 from cdma.study.system.density_table import DensityTable, LayerRecord, bundled_densities, load_densities
 from cdma.study.system.feature_maps import Compression, feature_maps
-from cdma.study.system.networks import Network
-from tests.extras.study.small_networks import CHAIN, CONV, RECORDED, small
+from tests.extras.study.small_networks import CONV, RECORDED, small
 
 LAYER = {"name": "relu0", "kind": "relu", "progress": [0.0, 1.0], "density": [0.5, 0.25]}
 
@@ -66,23 +65,6 @@ def test_slides_stand_for_every_network() -> None:
     assert "slides" in slides.source
     assert slides.look_up("resnet", "relu", 0.0, 0.3) == 0.49
     assert slides.look_up("vgg", "pool", 1.0, 0.9) == 0.31
-
-
-def names(network: Network, places: tuple[int, ...]) -> list[str]:
-    return [network.layers[place].name for place in places]
-
-
-def test_maps_of_a_chain() -> None:
-    maps = {item.name: item for item in feature_maps(CHAIN)}
-    assert list(maps) == ["input", "a", "b", "p", "c", "f"]
-    assert names(CHAIN, maps["b"].writers) == ["b", "b/relu"]
-    assert names(CHAIN, maps["b"].readers) == ["p"]
-    assert names(CHAIN, maps["b"].backward_users) == ["b/relu", "p"]
-    assert names(CHAIN, maps["p"].backward_users) == ["p", "c"]
-    assert not maps["f"].kept
-    assert [(part.kind, part.depth) for part in maps["a"].sources] == [("relu", 0.0)]
-    assert [(part.kind, part.depth) for part in maps["b"].sources] == [("relu", 0.5)]
-    assert [part.kind for part in maps["p"].sources] == ["pool"]
 
 
 def test_a_density_in_the_table_wins() -> None:

@@ -88,25 +88,6 @@ def test_peak_without_offload_by_hand() -> None:
     assert step.peak_bytes <= always + kept + sizes["a"] + sizes["b"] + sizes["c"] + sizes["f"]
 
 
-def test_prefetched_maps_take_memory_until_they_are_used() -> None:
-    here = situation(CHAIN)
-    step = here.planner.run(plan("vdnn_all", here))
-    spans = {task.name: span for task, span in zip(step.tasks, step.spans, strict=True)}
-    sizes = {item.name: here.planner.bytes_of(item) for item in here.planner.maps}
-    always = CHAIN.parameters * 4 * 3 + 256 * 2**20 + sizes["input"]
-
-    def used(task: str) -> float:
-        middle = (spans[task].start + spans[task].end) / 2
-        return [level for time, level in step.memory if time <= middle][-1]
-
-    # The map of a is fetched from when p needs those of b and p; a gradient lives from reader to writer.
-    assert used("backward b/relu") == always + sizes["a"] + sizes["b"] + sizes["b"]
-    assert used("backward b") == always + 2 * sizes["a"] + sizes["b"]
-    # The map of a has left beside b, before which it was alone with the images.
-    assert used("forward a") == always + sizes["a"]
-    assert used("forward p") == always + sizes["b"] + sizes["p"]
-
-
 def test_one_offload_at_a_time_by_default() -> None:
     here = situation(load_network("alexnet"))
     step = here.planner.run(plan("vdnn_all", here))

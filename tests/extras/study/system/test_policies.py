@@ -7,15 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cdma.study.system.assumptions import Cpu
 from cdma.study.system.density_table import DensityTable, LayerRecord
-from cdma.study.system.engine_rate import measured_engine_laws
 from cdma.study.system.feature_maps import Compression
 from cdma.study.system.machine import Link, load_machine
 from cdma.study.system.networks import Network, load_network
 from cdma.study.system.planner import StepPlanner
 from cdma.study.system.policies import KernelTimes, Situation, plan
-from cdma.study.system.roofline import Cost
 from tests.extras.study.small_networks import BASE, CHAIN, RECORDED, situation
 
 
@@ -67,27 +64,6 @@ def test_engine_is_slowed_by_its_read_bandwidth_and_its_buffer() -> None:
     assert with_engine(buffer_bytes=3.5e3) == pytest.approx(with_engine(read_bytes_per_s=10e9))
     assert with_engine(units=1, clock_hz=0.3e9) > usual
     assert with_engine(read_bytes_per_s=400e9, buffer_bytes=1e6) <= usual
-
-
-def test_transfers_by_hand() -> None:
-    here = situation(CHAIN, cpu=Cpu(4.0, 8.0))
-    item = here.planner.offloadable[0]
-    raw, link, latency = here.planner.bytes_of(item), 16e9 * 0.8, 10e-6
-    fraction = here.compression.fraction(item, 0.5)
-    assert here.plain(item).offload == Cost(pytest.approx(raw / link + latency), raw)
-    host = here.by_host(item)
-    assert host.link_bytes == raw
-    assert host.host_bytes == pytest.approx(raw * fraction)
-    assert host.offload.seconds == pytest.approx(raw / 4e9 + latency)
-    assert host.prefetch.seconds == pytest.approx(raw / 8e9 + latency)
-    kernel = here.by_kernel(item)
-    assert kernel.offload == Cost(
-        pytest.approx(raw * fraction / link + latency), pytest.approx(raw * fraction)
-    )
-    engine = here.by_engine(item)
-    assert engine.link_bytes == pytest.approx(raw * fraction)
-    start = measured_engine_laws()["compress"].start_up(350) / 1e9
-    assert engine.offload == Cost(pytest.approx(raw * fraction / link + latency + start), raw)
 
 
 def test_engine_does_not_expand_what_is_hidden_anyway() -> None:

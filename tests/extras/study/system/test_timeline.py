@@ -12,28 +12,6 @@ from hypothesis import strategies as st
 from cdma.study.system.step import QUEUES, Span, Task, simulate, simulate_devices
 
 
-def test_queues_run_side_by_side_and_each_in_order() -> None:
-    tasks = [Task("a", "compute", 2), Task("b", "compute", 1), Task("c", "offload", 4)]
-    assert simulate(tasks, 1) == [Span(0, 2), Span(2, 3), Span(0, 4)]
-
-
-def test_dependencies() -> None:
-    tasks = [
-        Task("a", "compute", 2),
-        Task("with the start of b", "offload", 1, with_start_of=(2,)),
-        Task("b", "compute", 3),
-        Task("after b", "prefetch", 1, after=(2,)),
-        Task("nothing", "prefetch", 0, after=(1,)),
-    ]
-    assert simulate(tasks, 1) == [Span(0, 2), Span(2, 3), Span(2, 5), Span(5, 6), Span(6, 6)]
-
-
-def test_memory_is_shared_in_proportion() -> None:
-    """Both ask for 10 bytes per second of 10: each runs at half its speed until the shorter is done."""
-    tasks = [Task("a", "compute", 4, 40), Task("b", "offload", 1, 10), Task("c", "prefetch", 7)]
-    assert simulate(tasks, 10) == [Span(0, 5), Span(0, 2), Span(0, 7)]
-
-
 def test_a_circle_is_told() -> None:
     tasks = [Task("a", "compute", 1, after=(1,)), Task("b", "offload", 1, after=(0,))]
     with pytest.raises(ValueError, match="tasks wait for each other in a circle: a, b"):

@@ -29,7 +29,7 @@ _MEASURED = ("base", "hdl", "sim", "verif", "synth", "cli", "extras")
 _KEPT = frozenset((
     "kge", "area_um2", "flip_flops", "memory_bits", "memory_kbit", "clock_gated", "floor", "period_ns", "input_ns",
     "output_ns", "kge_clock_gating", "queue", "axes", "lanes", "word_bits", "luts", "ram_blocks", "fmax_mhz",
-    "fast_mhz", "routed", "utilisation", "link_utilisation", "activations", "least", "worst", "direction",
+    "routed", "utilisation", "link_utilisation", "activations", "least", "worst", "direction",
     "concurrent", "density", "coverage", "pattern", "mode", "row", "offset", "paged", "based", "of_memory",
     "of_dram", "of_run", "host", "tags", "of_link", "units", "ratio", "share", "bytes", "cycles", "bound", "port",
     "latency", "bytes_per_cycle", "host_period", "breakdown", "benches", "rows", "block", "codec",

@@ -98,6 +98,7 @@ class Bench(Generic[P]):
         self._edge = RisingEdge(dut.aclk)
         self._look_for_unknowns = unknowns_at(dut, design.ports)
         self._compare = PacketCheck(streams)
+        self._noise = random.Random("noise")
         self._digest = hashlib.sha256()
         #: What is told of a packet, after the one before it, to those who count situations; without it nothing is.
         self.describe: Callable[[Delivery[P] | None, Delivery[P]], Mapping[str, Any]] | None = None
@@ -142,12 +143,23 @@ class Bench(Generic[P]):
     def offer(self, packets: Iterable[P]) -> None:
         """Queues packets on the input, and on its side port."""
         for packet in packets:
-            self.input.queue.extend((beat.data, beat.keep, int(beat.last)) for beat in packet.beats)
+            self.input.queue.extend((self._noisy(beat), beat.keep, int(beat.last)) for beat in packet.beats)
             if self.length is not None:
                 assert packet.length is not None
                 self.length.queue.append((packet.length,))
             if self.side is not None:
                 self.side.offer(packet)
+
+    def _noisy(self, beat: Beat) -> int:
+        """The data of a beat, with anything in the words, and parts of one, that ``keep`` leaves out."""
+        size, bits = len(self.dut.s_axis_tkeep), len(self.dut.s_axis_tdata)
+        if beat.keep + 1 == 1 << size:
+            return beat.data
+        noise = self._noise.choice((0, (1 << bits) - 1, self._noise.getrandbits(bits)))
+        kept = sum(
+            ((1 << bits // size) - 1) << bits // size * at for at in range(size) if beat.keep >> at & 1
+        )
+        return beat.data & kept | noise & ~kept
 
     async def cycle(self) -> bool:
         """One clock cycle; whether anything moved."""

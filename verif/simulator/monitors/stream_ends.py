@@ -82,6 +82,18 @@ def once(first: int, cycles: int) -> Pause:
     return pause
 
 
+def spaced(cycles: int) -> Pause:
+    """Offers a beat each so many ``cycles``."""
+    seen = 0
+
+    def pause(willing: bool) -> bool:
+        nonlocal seen
+        seen += 1
+        return seen % cycles != 0
+
+    return pause
+
+
 def after_waiting(cycles: int) -> Pause:
     """Accepts each beat only when it has been on offer for ``cycles``."""
     waited = 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import chain
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from cdma.hdl.spec.codec import CodecConfig
 from cdma.sim.codec.model import PADDING, compress_words
 from cdma.sim.codec.words import Words
 from cdma.verif.simulator.monitors.rules import Beat, RuleError
+from cdma.verif.simulator.monitors.stream_ends import spaced
 from cdma.verif.simulator.plan import planned
 from cdma.verif.stream.codec import stimulus
 from cdma.verif.stream.codec.context import Context, codec_test
@@ -20,6 +20,8 @@ from cdma.verif.stream.packet import broken_keeps
 
 #: Streams of sparse windows that are cut after each word.
 _SPARSE = 6
+#: Bits of the length of a packet.
+_LENGTH_BITS = 32
 
 
 def _keeps(context: Context) -> tuple[int, int]:
@@ -151,28 +153,47 @@ def _cut_beats(context: Context) -> Iterator[CodecPacket]:
 
 def _cut_words(context: Context) -> Iterator[CodecPacket]:
     """Streams of sparse windows, cut after each of their words: each header and mask is missing once, whole or in part, and
-    they begin in many lanes."""
+    they begin in many lanes. The last window is partial, so that codes in place of missing ones may be wrong."""
     config, form = context.config, context.config.format
     for _ in range(_SPARSE):
-        mask = np.zeros(form.group_words + form.window, bool)
+        mask = np.zeros(form.group_words + context.rng.randint(1, form.window), bool)
         for start in (0, form.group_words // 2, form.group_words):
             literals = context.rng.randint(1, config.lanes)
-            mask[start + context.np.choice(form.window, literals, replace=False)] = True
+            windows = min(form.window, len(mask) - start)
+            mask[start + context.np.choice(windows, min(literals, windows), replace=False)] = True
         stream = compress_words(context.fill(mask), form)
         for end in range(1, len(stream)):
             yield corrupt_packet(stream[:end], len(mask), config)
 
 
 def _cut_heads(context: Context) -> Iterator[CodecPacket]:
-    """Streams that end within a header or mask of zeros, which no literal follows: so nothing else is missing. By itself,
-    and behind literals, which the decompressor waits for, in each lane."""
+    """Streams that end within the header, or the mask, of a partial window: by itself, and behind literals, for which the
+    decompressor waits, in each lane. What is in place of missing codes may be wrong past the packet's end. One of the
+    streams that end with a header is whole: nothing follows zeros. In another one a code past the end is wrong there."""
     config, form = context.config, context.config.format
-    group, empty = np.arange(form.group_words), np.zeros(form.window, bool)
-    for mask in (empty, *(np.concatenate([group >= zeros, empty]) for zeros in range(config.units))):
-        stream = compress_words(context.fill(mask), form)
-        for end in range(len(stream) - (form.mask_words or form.header_words), len(stream)):
-            if end > 0:
-                yield corrupt_packet(stream[:end], len(mask), config)
+    for before in sorted({0, form.window, form.group_words}):
+        for zeros in range(config.units if before else 1):
+            for literals in (0, 1):
+                rest = np.arange(context.rng.randint(1, form.window)) < literals
+                mask = np.concatenate([np.arange(before) >= zeros, rest])
+                stream = compress_words(context.fill(mask), form)
+                last = len(stream) - literals
+                for end in range(max(1, last - form.header_words - form.mask_words), last + 1):
+                    yield corrupt_packet(stream[:end], len(mask), config)
+                # The last bit is of a code, or a window, past the end.
+                if last:
+                    stray = stream[:last].copy()
+                    stray[-1] ^= 1 << form.stream_bits - 1
+                    yield corrupt_packet(stray, len(mask), config)
+
+
+def _wrong_lengths(context: Context) -> Iterator[CodecPacket]:
+    """A small packet, with each bit of its length wrong."""
+    config, form = context.config, context.config.format
+    length = context.rng.randint(1, form.window)
+    stream = compress_words(context.fill(np.ones(length, bool)), form)
+    for bit in range(_LENGTH_BITS):
+        yield corrupt_packet(stream, length ^ 1 << bit, config)
 
 
 def _stray_codes(context: Context) -> Iterator[CodecPacket]:
@@ -201,11 +222,12 @@ def _stray_codes(context: Context) -> Iterator[CodecPacket]:
 async def corrupt(context: Context) -> None:
     bench = context.bench
     errors: dict[int, int] = {}
-    bench.set_pauses()
-    for packet in chain(
-        *(packets(context) for packets in (_cut_beats, _cut_words, _cut_heads, _stray_codes))
-    ):
-        await bench.run([packet])
+    # The decompressor has beats in store, or waits for each.
+    for pauses in ({}, {"input": spaced(4)}):
+        bench.set_pauses(**pauses)
+        for kind in (_cut_beats, _cut_words, _cut_heads, _stray_codes, _wrong_lengths):
+            for packet in kind(context):
+                await bench.run([packet])
     for _ in range(max(8, context.budget // 40)):
         context.new_table()
         packets = _corruptions(context)

@@ -19,6 +19,7 @@ import gc
 import hashlib
 import re
 import shlex
+from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
@@ -185,7 +186,10 @@ _FILES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     r"cdma bench (engine|units)": (_ENGINE, ()),
     r"cdma verify": ((*_ENGINE, "verif/engine/tests/**/*.py"), ()),
     r"cdma faults": (("verif/campaigns/faults/*.py", "verif/campaigns/faults/*.cpp"), ()),
-    r"cdma mutate": (("verif/campaigns/mutation/*.py", *_ENGINE, "verif/engine/tests/**/*.py"), ()),
+    r"cdma mutate": (
+        (*_ENGINE, *(f"verif/{tests}/**/*.py" for tests in ("campaigns/mutation", "engine/tests", "stream"))),
+        (),
+    ),
     r"cdma bench software": (("sim/codec/software_bench.py",), _SOFTWARE),
     r"cdma study bench lossy": (("extras/study/training/lossy.py", "extras/study/training/train.py"), _TORCH),
     r"cdma bench saved": (
@@ -264,7 +268,10 @@ def _circuits(command: str) -> Iterator[_Block]:
     if words[0] not in ("area", "fpga", "power", "verify", "faults", "mutate", "bench"):
         return
     asked = parser().parse_args(words)
-    if words[0] in ("faults", "mutate") or words[:2] == ["bench", "engine"]:
+    if words[0] == "mutate":
+        for block in dict.fromkeys(name.partition(".")[0] for name in asked.block):
+            yield block, config_from(Namespace(block=block, config=asked.config))
+    elif words[0] == "faults" or words[:2] == ["bench", "engine"]:
         yield "engine", engine_config_from(asked)
     elif words[:2] == ["bench", "units"]:
         counts = asked.unit_counts or UNITS

@@ -80,12 +80,11 @@ def test_a_result_in_each_form(holds: bool, status: int, capsys: pytest.CaptureF
     )
 
 
-def test_rows_have_a_line_where_the_group_changes_and_a_table_for_documents() -> None:
+def test_rows_have_a_line_where_the_group_changes() -> None:
     rows = [{"kind": kind, "n": n} for kind, n in (("a", 1), ("a", 2), ("b", 3))]
     columns = {"kind": lambda row: row["kind"], "n": lambda row: str(row["n"])}
-    result = rows_result(rows, columns, 1, lambda row: row["kind"], markdown=lambda rows: [["all"], ["6"]])
+    result = rows_result(rows, columns, 1, lambda row: row["kind"])
     assert result.data == rows
     (table,) = result.parts
     assert isinstance(table, Table)
     assert (list(table.lines), list(table.numbers)) == ([2], [1])
-    assert result.pages() == [Table(["all"], [["6"]], range(1, 1), {2})]

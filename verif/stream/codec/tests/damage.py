@@ -167,9 +167,10 @@ def _cut_words(context: Context) -> Iterator[CodecPacket]:
 
 
 def _cut_heads(context: Context) -> Iterator[CodecPacket]:
-    """Streams that end within the header, or the mask, of a partial window: by itself, and behind literals, for which the
-    decompressor waits, in each lane. What is in place of missing codes may be wrong past the packet's end. One of the
-    streams that end with a header is whole: nothing follows zeros. In another one a code past the end is wrong there."""
+    """Streams that end within the last header or mask, which is that of a partial window: by itself, and downstream of
+    literals, in each lane. Words beyond the stream are noise, so a missing code may be wrong past the packet's end. The last
+    cut leaves the header whole; one more stream has a wrong code there.
+    """
     config, form = context.config, context.config.format
     for before in sorted({0, form.window, form.group_words}):
         for zeros in range(config.units if before else 1):

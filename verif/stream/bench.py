@@ -31,7 +31,7 @@ from cdma.verif.simulator.monitors.stream_ends import (
 )
 from cdma.verif.simulator.plan import bench_settings, leave_samples, leaving_result
 
-from .packet import Packet, PacketCheck, StreamDesign
+from .packet import Packet, PacketCheck, StreamDesign, kept
 
 #: Cycles without any transfer, with every source and sink willing, after which the design is said to hang.
 _PATIENCE = 400
@@ -156,10 +156,8 @@ class Bench(Generic[P]):
         if beat.keep + 1 == 1 << size:
             return beat.data
         noise = self._noise.choice((0, (1 << bits) - 1, self._noise.getrandbits(bits)))
-        kept = sum(
-            ((1 << bits // size) - 1) << bits // size * at for at in range(size) if beat.keep >> at & 1
-        )
-        return beat.data & kept | noise & ~kept
+        mask = kept(beat.keep, bits // size)
+        return beat.data & mask | noise & ~mask
 
     async def cycle(self) -> bool:
         """One clock cycle; whether anything moved."""

@@ -6,6 +6,7 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from cdma.verif.simulator.monitors.rules import Beat, RuleError
 from cdma.verif.simulator.simulate import Design
@@ -60,22 +61,23 @@ class Packet(ABC):
         """The defined fields of the report, after so many words out."""
 
 
+@cache
+def kept(keep: int, bits: int) -> int:
+    """The bits of data that ``keep`` leaves in, which has a bit for as many ``bits``."""
+    places = (place for place in range(keep.bit_length()) if keep >> place & 1)
+    return sum(((1 << bits) - 1) << bits * place for place in places)
+
+
 class PacketCheck:
     """Compares the output and the reports of a block."""
 
     def __init__(self, streams: Streams) -> None:
         self._streams = streams
         self._keep_bits = streams.word_bits // streams.keeps
-        self._masks: dict[int, int] = {}
 
     def masked(self, beat: Beat) -> int:
         """The data of a beat, 0 where ``keep`` has no bit."""
-        mask = self._masks.get(beat.keep)
-        if mask is None:
-            part = (1 << self._keep_bits) - 1
-            kept = (index for index in range(beat.keep.bit_length()) if beat.keep >> index & 1)
-            mask = self._masks[beat.keep] = sum(part << (self._keep_bits * index) for index in kept)
-        return beat.data & mask
+        return beat.data & kept(beat.keep, self._keep_bits)
 
     def report(self, data: int) -> dict[str, int]:
         names = self._streams.report

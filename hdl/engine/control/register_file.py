@@ -26,7 +26,7 @@ from operator import or_
 from typing import NamedTuple
 
 from amaranth.hdl import C, Cat, Module, Mux, ResetSignal, Signal, Value, unsigned
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory, ReadPort
 from amaranth.lib.wiring import In, Out
 
@@ -81,7 +81,7 @@ class RegisterFile(wiring.Component):
     ``stored``: Reads what software has written, for hardware. Indexes are those of :meth:`.RegisterMap.word`.
     ``report``: Writes, for hardware, the fields of a register that are in memory.
     ``changes``: All that is written into that memory, by software, by hardware or after a reset, for hardware that
-        keeps copies.
+        keeps copies; if ``pipelined`` a cycle later.
     ``settled``: Of each pair: low from the cycle after ``soft_reset`` until all registers have their reset values.
     """
 
@@ -154,13 +154,13 @@ class RegisterFile(wiring.Component):
         write = memory.write_port(granularity=8)
         # Where wires are slow, what is written goes through a register, and what is read is read a cycle later.
         pace = Pace(m, self.pipelined)
-        pace.d += [
+        changes = Signal.like(self.changes, name="changed")
+        seen, stored = (memory.read_port(domain=domain) for _ in range(2))
+        m.d.comb += [
+            self.changes.eq(pace.late(changes, "late_changes", reset=True)),
             write.addr.eq(self.rows.at(self.changes)),
             write.data.eq(self.changes.data),
             write.en.eq(self.changes.enable),
-        ]
-        seen, stored = (memory.read_port(domain=domain) for _ in range(2))
-        m.d.comb += [
             self.stored.data.eq(stored.data),
             stored.addr.eq(pace.late(self.rows.at(self.stored), "stored_index")),
         ]
@@ -173,17 +173,17 @@ class RegisterFile(wiring.Component):
             resets.free.eq(~self.begins_writing & ~self.busy_reading),
             self.forget.eq(resets.forget),
             self.settled.eq(resets.settled),
-            self.changes.eq(resets.changes),
+            changes.eq(resets.changes),
         ]
         rests = resets.rests
         may_begin = rests & ~self.soft_reset.any()
-        self._writes(m, may_begin, rests)
+        self._writes(m, pace, changes, may_begin, rests)
         self._reads(m, seen, may_begin)
         return m
 
-    def _writes(self, m: Module, may_begin: Value, rests: Value) -> None:
+    def _writes(self, m: Module, pace: Pace, changes: data.View, may_begin: Value, rests: Value) -> None:
         """Finds the register of an access, and writes it in the next cycle, in which the access is taken: the bus keeps
-        the data until then."""
+        the data until then. Drives ``changes`` with what is written into the memory."""
         bus = self.bus
         write = _Write(
             address=Signal(self.rows.address, name="write_address", reset_less=True),
@@ -224,15 +224,15 @@ class RegisterFile(wiring.Component):
         written = [placed for placed in self.registers.kept if placed.register.stored_mask]
         found, anywhere = self._found(m, {"writes_kept": written}, here)
         m.d.sync += hit.eq(anywhere)
-        self._write_memory(m, write, written, found["writes_kept"], here, rests)
+        self._write_memory(m, write, changes, written, found["writes_kept"], here, rests)
         mask = Signal(REGISTER_BITS)
         m.d.comb += mask.eq(Cat(strobe.replicate(8) for strobe in write.strobes))
         pulsed = Signal.like(write.pair, name="pulsed_pair")
         m.d.sync += pulsed.eq(write.pair)
         for placed in self.registers.placed():
-            self._write_pulses(m, placed, write, pulsed, here, mask)
+            self._write_pulses(m, pace, placed, write, pulsed, here, mask)
             for pair in self.rows.pages_with(placed):
-                self._write_register(m, placed, pair, write, here, mask)
+                self._write_register(m, pace, placed, pair, write, here, mask)
 
     def _decoded(
         self, m: Module, name: str, address: Signal, pair: Signal, value: Value, enable: Value | int = 1
@@ -286,6 +286,7 @@ class RegisterFile(wiring.Component):
         self,
         m: Module,
         write: _Write,
+        changes: data.View,
         written: Sequence[Placed],
         found: Signal,
         here: Callable[[Placed], Value],
@@ -326,17 +327,17 @@ class RegisterFile(wiring.Component):
             writes = ~idle
         with m.If(writes):
             m.d.comb += [
-                self.changes.index.eq(place),
-                self.changes.pair.eq(row),
-                self.changes.data.eq(write.data & writable),
-                self.changes.enable.eq(write.strobes & may_change.replicate(REGISTER_BYTES)),
+                changes.index.eq(place),
+                changes.pair.eq(row),
+                changes.data.eq(write.data & writable),
+                changes.enable.eq(write.strobes & may_change.replicate(REGISTER_BYTES)),
             ]
         with m.Elif(rests):
             m.d.comb += [
-                self.changes.index.eq(report.payload.index),
-                self.changes.pair.eq(report.payload.pair),
-                self.changes.data.eq(report.payload.data),
-                self.changes.enable.eq(report.valid.replicate(REGISTER_BYTES)),
+                changes.index.eq(report.payload.index),
+                changes.pair.eq(report.payload.pair),
+                changes.data.eq(report.payload.data),
+                changes.enable.eq(report.valid.replicate(REGISTER_BYTES)),
             ]
 
     def _locked(self, m: Module, here: Callable[[Placed], Value], pair: Value) -> Value:
@@ -361,6 +362,7 @@ class RegisterFile(wiring.Component):
     def _write_pulses(
         self,
         m: Module,
+        pace: Pace,
         placed: Placed,
         write: _Write,
         pulsed: Value,
@@ -371,10 +373,7 @@ class RegisterFile(wiring.Component):
         fields = [field for field in placed.register.fields if field.access is Access.PULSE]
         if not fields:
             return
-        found = here(placed)
-        if self.pipelined:
-            found = Signal(name=f"{placed.name}_found", reset_less=True)
-            m.d.sync += found.eq(self.begins_writing & here(placed))
+        found = pace.late(here(placed), f"{placed.name}_found")
         found &= _select(write.pair, [self._unlocked(placed, pair) for pair in self.rows.pages_with(placed)])
         for field in fields:
             pulse = Signal(field.bits, name=f"{placed.name}_{field.name}")
@@ -387,6 +386,7 @@ class RegisterFile(wiring.Component):
     def _write_register(
         self,
         m: Module,
+        pace: Pace,
         placed: Placed,
         pair: int,
         write: _Write,
@@ -394,16 +394,13 @@ class RegisterFile(wiring.Component):
         mask: Value,
     ) -> None:
         register = placed.register
-        written = [f for f in register.fields if f.access.writable and not f.in_memory]
-        written = [field for field in written if field.access is not Access.PULSE]
+        kept = (field for field in register.fields if field.access is not Access.PULSE)
+        written = [field for field in kept if field.access.writable and not field.in_memory]
         if not written:
             return
         label = self.rows.label(placed, pair)
         select = Signal(name=f"{label}_select")
-        found = here(placed) & (write.pair == pair)
-        if self.pipelined:
-            found = Signal(name=f"{label}_found", reset_less=True)
-            m.d.sync += found.eq(self.begins_writing & here(placed) & (write.pair == pair))
+        found = pace.late(here(placed) & (write.pair == pair), f"{label}_found")
         m.d.comb += select.eq(write.valid & found & self._unlocked(placed, pair))
         for field in written:
             self._write_field(m, placed, pair, field, select, write, mask)

@@ -182,7 +182,7 @@ class RegisterBlock(wiring.Component):
 
     def _tell_terms(self, m: Module, name: str, said: wiring.PureInterface) -> None:
         """Tells of changes of weights and limits, and keeps the levels."""
-        changes, term = self._file.changes, said.term
+        changes, term = self.changes, said.term
         weighs, limits = (changes.index == self._word(f"{name}.{array}[0]") for array in ("share", "limit"))
         m.d.comb += [
             term.row.eq(Cat(changes.pair, limits)),
@@ -196,7 +196,7 @@ class RegisterBlock(wiring.Component):
 
     def _tell_entries(self, m: Module, name: str, entry: data.View) -> None:
         """Tells of changes of the tables of a direction."""
-        changes = self._file.changes
+        changes = self.changes
         places = range(self.config.codec.table_size)
         here = [changes.index == self._word(f"{name}.table[{place}]") for place in places]
         m.d.comb += [

@@ -7,7 +7,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.ports import AxiLiteSignature
-from cdma.hdl.blocks.elaboration import Pace, optional
+from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelDriver
 from cdma.hdl.engine.control.registers import RegisterBlock
 from cdma.hdl.engine.control.windows import StoredWindows
@@ -64,10 +64,8 @@ def connect_shared(m: Module, registers: RegisterBlock, rings: Rings, front: wir
     for port in ("fetch", "complete"):
         connect_with_user(m, getattr(rings, port), getattr(front, port), ring_user(users))
     m.d.comb += rings.watchdog_tick.eq(front.watchdog_tick)
-    # The copies are far from the registers, and may be written a cycle later.
-    changes: data.View = Pace(m, rings.config).late(registers.changes, "late_changes", reset=True)
-    m.d.comb += rings.changes.eq(changes)
-    return changes
+    m.d.comb += rings.changes.eq(registers.changes)
+    return registers.changes
 
 
 def connect_windows(

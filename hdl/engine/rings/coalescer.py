@@ -8,7 +8,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.elaboration import optional
+from cdma.hdl.blocks.elaboration import Pace, optional
 from cdma.hdl.blocks.memories import PlainMemories, coding_of
 from cdma.hdl.engine.channel.interfaces import CHANNELS
 from cdma.hdl.engine.control.interfaces import ChangeLayout
@@ -201,19 +201,33 @@ class Coalescer(wiring.Component):
         kept = data.View(_Row, coding.guarded(self.rows, read.data, (1 << _Row.size) - 1))
         before = Signal.like(events.payload)
         # Of the queue that is looked at, and of the one before.
-        runs, ran, late, counts, reached, serves, rings = (
+        runs, ran, late, counts, enough, reached, serves, rings = (
             Signal(name=name)
-            for name in ("runs", "ran", "late", "counts_event", "reached", "serves", "rings")
+            for name in ("runs", "ran", "late", "counts_event", "enough", "reached", "serves", "rings")
         )
+        pace = Pace(m, self.config)
+        known_next = Signal.like(known, name="known_next")
+        is_known: Value
+        if pace.pipelined:
+            # An event has waited for a cycle before it is served, in which its limit is lowered by one.
+            least, is_known = Signal(_COUNT_BITS, name="least"), Signal(name="is_known")
+            m.d.sync += [
+                least.eq(Mux(limit == 0, 0, limit - 1)),
+                is_known.eq(known_next.bit_select(read.addr, 1)),
+            ]
+            m.d.comb += enough.eq(least <= row.events)
+        else:
+            is_known = known.bit_select(whose, 1)
+            m.d.comb += enough.eq(limit <= row.events + 1)
         rung = Signal.like(events.payload)
         m.d.comb += [
             read.en.eq(1),
             read.addr.eq(Mux(look.last, following, events.payload)),
-            Value.cast(row).eq(Mux(known.bit_select(whose, 1), Value.cast(kept), 0)),
+            Value.cast(row).eq(Mux(is_known, Value.cast(kept), 0)),
             begins.eq(~row.running),
             late.eq((look.place == 1) & over & ran & known.bit_select(before, 1)),
             counts.eq((look.place == 2) & serves),
-            reached.eq(counts & (limit <= row.events + 1)),
+            reached.eq(counts & enough),
             events.ready.eq(counts),
             write.en.eq(look.first | late | counts),
             write.addr.eq(Mux(late, before, whose)),
@@ -235,12 +249,18 @@ class Coalescer(wiring.Component):
         ones = Signal(self.queues)
         m.d.comb += [
             ones.eq(Mux(write.en, 1 << write.addr, 0)),
+            known_next.eq((known | ones) & ~forgets),
             self.interrupts.eq(Mux(rings, 1 << rung, 0)),
         ]
         m.d.sync += [
             whose.eq(read.addr),
-            serves.eq((look.place == 1) & ~late & events.valid & sure),
-            known.eq((known | ones) & ~forgets),
+            serves.eq(
+                (look.place == 1)
+                & ~late
+                & pace.late(events.valid, "valid_before")
+                & pace.late(sure, "limit_sure")
+            ),
+            known.eq(known_next),
             rings.eq(late | reached),
             rung.eq(write.addr),
         ]

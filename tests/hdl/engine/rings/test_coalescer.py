@@ -15,6 +15,7 @@ from tests.support.simulate import simulate
 #: How much later than asked for the interrupt may come, for each pair; and an event may be counted.
 LATE = 16
 COUNTED = 8
+_PACES = pytest.mark.parametrize("pipelined", [False, True])
 
 
 def times(
@@ -25,6 +26,7 @@ def times(
     *,
     channel: str = "offload",
     pairs: int = 1,
+    pipelined: bool = False,
     start: int = 0,
     waited: tuple[int, int] | None = None,
     cleared: int | None = None,
@@ -35,7 +37,7 @@ def times(
 
     ``waited`` is a cycle, and for how long the first event has waited by then. In the cycle ``cleared`` the pair is.
     """
-    dut = Coalescer(EngineConfig(channels=pairs))
+    dut = Coalescer(EngineConfig(channels=pairs, pipelined=pipelined))
     found = []
     mine = 2 * (pairs - 1) + ("offload", "prefetch").index(channel)
 
@@ -80,33 +82,37 @@ def _soon(found: list[int], expected: list[int]) -> bool:
     )
 
 
+@_PACES
 @pytest.mark.parametrize("pairs", [1, 5])
 @pytest.mark.parametrize("count", [0, 1])
-def test_each_event_at_once(count: int, pairs: int) -> None:
+def test_each_event_at_once(count: int, pairs: int, pipelined: bool) -> None:
     # The events of all queues that come with the first are counted after it.
     later = 8 * pairs
     expected = [5, later + 30, later + 60]
-    assert _soon(times(set(expected), count, 0, later + 90, pairs=pairs), expected)
+    assert _soon(times(set(expected), count, 0, later + 90, pairs=pairs, pipelined=pipelined), expected)
 
 
-def test_after_a_number_of_events() -> None:
-    assert _soon(times({5, 19, 30, 41, 90, 101}, 3, 0, 120), [30, 101])
-    assert _soon(times(set(range(0, 120, 10)), 3, 0, 160), [20, 50, 80, 110])
-    assert len(times(set(range(0, 6000, 10)), 255, 0, 6100)) == 2
+@_PACES
+def test_after_a_number_of_events(pipelined: bool) -> None:
+    assert _soon(times({5, 19, 30, 41, 90, 101}, 3, 0, 120, pipelined=pipelined), [30, 101])
+    assert _soon(times(set(range(0, 120, 10)), 3, 0, 160, pipelined=pipelined), [20, 50, 80, 110])
+    assert len(times(set(range(0, 6000, 10)), 255, 0, 6100, pipelined=pipelined)) == 2
 
 
+@_PACES
 @pytest.mark.parametrize("channel", ["offload", "prefetch"])
-def test_events_that_come_at_once_are_all_counted(channel: str) -> None:
+def test_events_that_come_at_once_are_all_counted(channel: str, pipelined: bool) -> None:
     """One every fourth cycle."""
-    found = times(set(range(5, 35)), 10, 0, 200, channel=channel, pairs=2)
+    found = times(set(range(5, 35)), 10, 0, 200, channel=channel, pairs=2, pipelined=pipelined)
     assert len(found) == 3
     assert found[-1] <= 5 + 4 * 33 + COUNTED
 
 
+@_PACES
 @pytest.mark.parametrize("channel", ["offload", "prefetch"])
-def test_a_pair_that_is_cleared_forgets_its_events(channel: str) -> None:
+def test_a_pair_that_is_cleared_forgets_its_events(channel: str, pipelined: bool) -> None:
     for cleared in range(40, 49):
-        options = {"channel": channel, "pairs": 2, "cleared": cleared}
+        options = {"channel": channel, "pairs": 2, "pipelined": pipelined, "cleared": cleared}
         assert times({5, 16}, 3, 0, 200, **options) == []
         assert _soon(times({5, 16, 60, 70, 80}, 3, 0, 200, **options), [80])
         assert times({5}, 200, cleared - 5, 200, **options) == []
@@ -137,11 +143,12 @@ def test_a_time_after_the_first(cycles: int, channel: str, pairs: int) -> None:
         assert second + cycles <= again[1] <= second + cycles + late
 
 
-def test_one_event_makes_one_interrupt_by_count_or_by_time() -> None:
-    assert len(times({5, 6, 7}, 2, 50, 500)) == 2, "two by count, the third by time"
+@_PACES
+def test_one_event_makes_one_interrupt_by_count_or_by_time(pipelined: bool) -> None:
+    assert len(times({5, 6, 7}, 2, 50, 500, pipelined=pipelined)) == 2, "two by count, the third by time"
     for start in range(8):
         for second in range(40, 60):
-            found = times({5, second}, 2, 40, 200, start=start)
+            found = times({5, second}, 2, 40, 200, start=start, pipelined=pipelined)
             assert len(found) == 1 if second < 45 else len(found) in (1, 2)
 
 
@@ -164,13 +171,14 @@ def test_long_times_end(cycles: int) -> None:
         assert 100 + cycles - long_ago - LATE <= found <= 100 + cycles - long_ago + LATE
 
 
+@_PACES
 @pytest.mark.parametrize(("what", "value"), [("count", 255), ("cycles", 0xFFFF_FF00)])
 def test_a_limit_that_is_read_while_it_is_written_ends_nothing(
-    what: str, value: int, monkeypatch: pytest.MonkeyPatch
+    what: str, value: int, pipelined: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Software writes a limit anew, as it is, while events come."""
     monkeypatch.setattr("cdma.hdl.engine.rings.coalescer.Memory", CollidingMemory)
-    dut = Coalescer(EngineConfig())
+    dut = Coalescer(EngineConfig(pipelined=pipelined))
     limits = {"count": 255, "cycles": 0} | {what: value}
     words = {each: dut.registers.word(f"offload.coalesce_{each}") for each in limits}
 

@@ -201,7 +201,7 @@ class Slots(wiring.Component):
         #: A word of a command that a stage waits for is lost.
         self.lost_command = Signal(name="lost_command")
         #: A word of the outcome of the oldest ticket's base is lost.
-        self.lost_base = Signal(name="lost_base") if self.options.delta else C(0, 0)
+        self.lost_base: Value = C(0, 0)
         counts = self._count(m)
         write = self._give_commands(m, checked, counts)
         self._keep_checked(m, checked, counts)
@@ -286,9 +286,7 @@ class Slots(wiring.Component):
         """A memory with a word per slot, read while ``reads`` is high; each bit of ``enable`` writes its part of the word.
         Whoever gives ``lines`` takes the line of the memory, if that is coded: words of a slot are read, too, which nobody
         has written. A ``value`` may have ``checks`` of its own already."""
-        memory = Memory(
-            shape=len(value), depth=self.depth, init=[], attrs={"checks": checks} if checks else {}
-        )
+        memory = Memory(shape=len(value), depth=self.depth, init=[], attrs=optional(checks, checks=checks))
         m.submodules[name] = CheckedOutside(memory) if checks else memory
         if lines is not None and self._coding.coded:
             lines.append(self._coding.watch(memory))
@@ -432,14 +430,14 @@ class Slots(wiring.Component):
         if self.options.timed:
             words["start"] = self.now, checked.begin.replicate(CYCLES_BYTES)
         stored = self._keep_parts(m, "tickets", counts.front, counts.head, words)
+        numbers = stored.pop("numbers")
         m.d.comb += [
-            ticket.objection.eq(stored["numbers"]),
-            ticket.bytes.eq(stored["numbers"]),
-            ticket.destination.eq(0 if counted else stored["numbers"][8 * lengths :]),
-            Cat(ticket.fields, ticket.started).eq(stored["fields"]),
+            ticket.objection.eq(numbers),
+            ticket.bytes.eq(numbers),
+            ticket.destination.eq(0 if counted else numbers[8 * lengths :]),
+            Cat(ticket.fields, ticket.started).eq(stored.pop("fields")),
+            *(ticket[name].eq(value) for name, value in stored.items()),
         ]
-        if self.options.timed:
-            m.d.comb += ticket.start.eq(stored["start"])
 
     def _keep_outcomes(self, m: Module, counts: _Counts, write: _Walk) -> None:
         """What the ticket has from the stages."""
@@ -498,6 +496,7 @@ class Slots(wiring.Component):
         noted = _extended(noted, self.base_address_bits, self.noted_bits)
         base_resp = self._keep(m, "base_resps", done, ticket_at, outcome.resp.as_value(), outcome.done, lines)
         if self._coding.coded:
+            self.lost_base = Signal(name="lost_base")
             m.d.comb += self.lost_base.eq(delta & Cat(lines).any())
         m.d.comb += of_base.eq(Mux(self.at_stages, self.base_waits, delta & ~resp[1] & base_resp[1]))
         return Mux(of_base, noted, of_source), Mux(of_base, base_resp, resp)
@@ -510,7 +509,5 @@ class Slots(wiring.Component):
             value, enable = Cat(value, self.now), Cat(enable, self.stamp.replicate(CYCLES_BYTES))
         # They are read while they are written, which leaves no time for checks a byte at a time.
         results = self._keep(m, "results", front.position, front.next, value, enable, front.lines)
-        m.d.comb += ticket.written.eq(results)
-        if self.options.timed:
-            after = results[8 * length_bytes(self.options) :]
-            m.d.comb += Cat(ticket.cycles, ticket.finish).eq(after)
+        after = results[8 * length_bytes(self.options) :]
+        m.d.comb += [ticket.written.eq(results), Cat(ticket.cycles, ticket.finish).eq(after)]

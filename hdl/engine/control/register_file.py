@@ -342,12 +342,8 @@ class RegisterFile(wiring.Component):
 
     def _locked(self, m: Module, here: Callable[[Placed], Value], pair: Value) -> Value:
         """Whether the register that is written is locked; which lock it has is found a cycle before."""
-        locks: dict[tuple[str, str], list[Placed]] = {}
-        for placed in self.registers.kept:
-            if placed.register.stored_mask and placed.register.locked_by:
-                locks.setdefault((placed.instance, placed.register.locked_by), []).append(placed)
         locked: list[Value] = [C(0)]
-        for (instance, _), guarded in locks.items():
+        for (instance, _), guarded in self.registers.guarded.items():
             guards = Signal(name=f"{instance}_guards", reset_less=True)
             m.d.sync += guards.eq(Cat(here(placed) for placed in guarded).any())
             locked.append(guards & ~_select(pair, [self._unlocked(guarded[0], k) for k in range(self.pairs)]))
@@ -394,8 +390,7 @@ class RegisterFile(wiring.Component):
         mask: Value,
     ) -> None:
         register = placed.register
-        kept = (field for field in register.fields if field.access is not Access.PULSE)
-        written = [field for field in kept if field.access.writable and not field.in_memory]
+        written = [field for field in register.fields if field.in_flip_flops]
         if not written:
             return
         label = self.rows.label(placed, pair)
@@ -467,7 +462,8 @@ class RegisterFile(wiring.Component):
         with m.Elif(done):
             m.d.sync += reading.eq(0)
         m.d.comb += [memory.addr.eq(Cat(row, place)), self.reader.eq(pair)]
-        groups = {"finds_kept": self.registers.kept, **self._external()}
+        external = {f"finds_{instance}": placed for instance, placed in self.registers.external.items()}
+        groups = {"finds_kept": self.registers.kept, **external}
         found, anywhere = self._found(m, groups, here)
         m.d.sync += [
             hit.eq(anywhere),
@@ -504,15 +500,6 @@ class RegisterFile(wiring.Component):
             m.d.sync += bus.rvalid.eq(0)
         m.d.comb += bus.rdata.eq(live | (kept & from_memory.replicate(REGISTER_BITS)))
 
-    def _external(self) -> dict[str, list[Placed]]:
-        """The registers of each external block, by what a read says that finds one of them."""
-        return {
-            f"finds_{instance}": [placed for placed in self.registers.placed() if placed.instance == instance]
-            for block in self.registers.blocks
-            if block.external
-            for instance, _ in block.instances
-        }
-
     def _live(
         self,
         m: Module,
@@ -526,11 +513,10 @@ class RegisterFile(wiring.Component):
         whether it is valid: that of an external block, which ``found`` says a cycle before, may not be yet."""
         terms: list[Value] = []
         answered: Value = C(1)
-        for finds, registers in self._external().items():
-            instance = registers[0].instance
+        for instance in self.registers.external:
             keeper = getattr(self, instance)
             asks = Signal(name=f"asks_{instance}", reset_less=True)
-            m.d.sync += asks.eq(found[finds])
+            m.d.sync += asks.eq(found[f"finds_{instance}"])
             m.d.comb += [keeper.request.eq(reading & asks), keeper.word.eq(address)]
             terms.append(keeper.data)
             answered &= ~asks | keeper.done

@@ -129,6 +129,11 @@ class Field:
         return self.in_memory and self.access is Access.RO
 
     @property
+    def in_flip_flops(self) -> bool:
+        """Whether software writes flip-flops of the field, which keep what is written."""
+        return self.access.writable and self.access is not Access.PULSE and not self.in_memory
+
+    @property
     def msb(self) -> int:
         """The field's highest bit in the register."""
         return self.lsb + self.bits - 1
@@ -350,6 +355,24 @@ class RegisterMap:
     def kept(self) -> tuple[Placed, ...]:
         """The registers that the register file keeps in its memory, in the order of its words."""
         return tuple(placed for placed in self.placed() if placed.register.kept)
+
+    @cached_property
+    def guarded(self) -> dict[tuple[str, str], list[Placed]]:
+        """The registers that software writes into that memory and that have a lock, by the instance and its lock."""
+        found: dict[tuple[str, str], list[Placed]] = {}
+        for placed in self.kept:
+            if placed.register.stored_mask and placed.register.locked_by:
+                found.setdefault((placed.instance, placed.register.locked_by), []).append(placed)
+        return found
+
+    @cached_property
+    def external(self) -> dict[str, list[Placed]]:
+        """The registers of each instance of a block that is external."""
+        found: dict[str, list[Placed]] = {}
+        for placed in self.placed():
+            if placed.block.external:
+                found.setdefault(placed.instance, []).append(placed)
+        return found
 
     @cached_property
     def words(self) -> dict[int, int]:

@@ -6,7 +6,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.blocks.arithmetic import first_set
-from cdma.hdl.blocks.elaboration import flags
+from cdma.hdl.blocks.elaboration import Pace, flags
 from cdma.hdl.blocks.memories import coding_of
 from cdma.hdl.engine.channel.interfaces import CHANNELS
 from cdma.hdl.engine.control.interfaces import ChangeLayout, ReportLayout
@@ -113,6 +113,8 @@ class RingIndexes(wiring.Component):
         # The head of a ring that has restarted since, which must not come after the reset value of its register.
         stale, restarted = (Signal(name=name) for name in ("stale", "restarted"))
         sure, unknown = Signal(name="sure"), Signal(name="unknown_index")
+        # A restart is known late in a cycle; the reset value of its head is written two cycles later, or more.
+        restarted_before = Pace(m, self.config).late(restarted, "restarted_before")
         looked = self._turn(m, ring, dirty)
         mine = Signal(self.count)
         read, tail = (memories[name].read_port(domain="sync") for name in ("indexes", "tails"))
@@ -156,7 +158,7 @@ class RingIndexes(wiring.Component):
                     m.next = "rest"
             with m.State("tell"):
                 m.d.comb += [
-                    stale.eq(restarted & (head != 0)),
+                    stale.eq(restarted_before & (head != 0)),
                     tells.eq(~moves & ~stale),
                 ]
                 with m.If(self.report.ready | moves | given_up | stale):

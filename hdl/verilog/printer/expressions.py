@@ -49,6 +49,11 @@ class Node(NamedTuple):
         """Whether it is a constant of don't-care bits."""
         return self.kind == "constant" and set(self.text) == {"x"}
 
+    @property
+    def reads_bits(self) -> bool:
+        """Whether it reads bits of a net."""
+        return (self.kind == "leaf" and "[" in self.text) or any(part.reads_bits for part in self.parts)
+
     def size(self) -> int:
         return sum(part.size() for part in self.parts) if self.parts else 1
 
@@ -118,6 +123,14 @@ def selection(by: Node, items: Mapping[str, Node], other: Node) -> Node:
     assert all(result.width == other.width for result in items.values()), (items, other)
     pairs = (part for value, result in items.items() for part in (constant(value), result))
     return Node("case", other.width, (by, *pairs, other))
+
+
+def conditional(case: Node) -> Node:
+    """A ``case`` as an expression."""
+    by, *parts, node = case.parts
+    for value, result in reversed([*zip(parts[::2], parts[1::2], strict=True)]):
+        node = choose(binary("==", by, value), result, node)
+    return node
 
 
 def unary(operator: str, part: Node) -> Node:

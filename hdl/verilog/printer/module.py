@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from cdma.hdl.verilog.names import Dialect, natural
 from cdma.hdl.verilog.netlist.model import Cell, Module, Signal, Slice, cut
 
-from .expressions import Node, constant, unary
+from .expressions import Node, conditional, constant, unary
 from .folding import Folded
 from .layout import LINE, assignment, condition, constant_text, flat, noted, selection, wrapped
 from .memories import Memory, infer
@@ -230,6 +230,9 @@ class _Printer:
         if value.kind != "case":
             return assignment(before, value, indent)
         if before.startswith("assign "):
+            if self.dialect.has_types and value.reads_bits:
+                # Icarus Verilog complains of bits of a net in always_comb.
+                return assignment(before, conditional(value), indent)
             lines = selection(before.removeprefix("assign "), value, 4)
             return [f"  {self.dialect.combinational} begin", *lines, "  end"]
         return selection(before, value, indent)

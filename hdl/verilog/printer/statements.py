@@ -1,10 +1,10 @@
 """Groups registers into always blocks by clock, reset and enable, and selections by one signal into ``case``.
 
 A selection has multiplexers whose conditions compare one signal with constants, and three different results or more; it
-becomes one cell of the kind :data:`SELECTION`. An unknown select has an unknown result, as with conditional operators.
-A ``default`` with a result would hide it: so all values are listed, and the default is unknown. It may only keep the
-selecting signal itself, as in a state machine. A signal with too many other values to list keeps its conditional
-operators.
+becomes one cell of the kind :data:`SELECTION`, or an indexed part of a net, if all parts of that are the results. An
+unknown select has an unknown result, as with conditional operators. A ``default`` with a result would hide it: so all
+values are listed, and the default is unknown. It may only keep the selecting signal itself, as in a state machine. A
+signal with too many other values to list keeps its conditional operators.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from cdma.hdl.verilog.netlist.model import Cell, Module, Signal, Slice, constant, cut, width_of
+from cdma.hdl.verilog.netlist.model import Cell, Module, Signal, Slice, constant, cut, joined, width_of
 
 from .nets import REGISTERS, SELECTION, is_named, is_operator, result_ports
 
@@ -120,11 +120,23 @@ def find_selections(module: Module, modules: Mapping[str, Module]) -> None:
         if select is not None and (listed := _listed(select, items, other)):
             found.append((cell, select, *listed))
     for cell, by, results, default in found:
+        parts = joined([piece for result in results.values() for piece in result])
+        if len(results) == 1 << width_of(by) and (place := _place(module, by, parts)):
+            cell.kind, cell.parameters = "$shiftx", {"\\B_SIGNED": "0"}
+            cell.ports = {"\\A": parts, "\\B": place, "\\Y": cell.ports["\\Y"]}
+            continue
         cell.kind = SELECTION
         cell.parameters = {"\\VALUES": " ".join(results)}
-        parts = [piece for result in results.values() for piece in result]
         cell.ports = {"\\S": by, "\\B": parts, "\\A": default, "\\Y": cell.ports["\\Y"]}
     _drop_unread(module, modules)
+
+
+def _place(module: Module, by: Signal, parts: Signal) -> Signal | None:
+    """The lowest bit of the part with the number ``by``, if the ``parts`` are all those of one net, in order."""
+    size = width_of(parts) >> width_of(by)
+    if module.whole_wire(parts) is None or size.bit_count() != 1:
+        return None
+    return [constant("0" * (size.bit_length() - 1)), *by] if size > 1 else by
 
 
 def _compared(cell: Cell, drivers: Mapping[str, Cell]) -> tuple[Signal, dict[str, Signal]] | None:

@@ -326,8 +326,12 @@ class _Bench:
             reported = self.report(ctx)
             settled = bool(ctx.get(self.dut.settled))
             reads_now = bool(ctx.get(self.dut.reads))
-            copy = self.copies[self.registers.words[looking.address]]
+            word = self.registers.words[looking.address]
+            copy = self.copies[word]
             self.follow(ctx)
+            if self.dut.pipelined:
+                # What was written in the cycle before is told in this one.
+                copy = self.copies[word]
             await ctx.tick()
             self.looked = (looking, self.kept_value(looking)) if settled else None
             assert self.looked is None or copy == self.looked[1], "a copy differs"

@@ -89,13 +89,6 @@ static struct cdma_job *first_of(struct list_head *jobs)
 	return list_first_entry_or_null(jobs, struct cdma_job, link);
 }
 
-static void move_job(struct cdma_job *job, struct list_head *jobs)
-{
-	spin_lock(&job->file->lock);
-	list_move_tail(&job->link, jobs);
-	spin_unlock(&job->file->lock);
-}
-
 /* Ends a job, which the work of its file does the rest of; the lock is held. */
 static void end_job(struct cdma_device *cd, struct cdma_job *job, const struct cdma_result *result)
 {
@@ -120,8 +113,11 @@ static void end_job(struct cdma_device *cd, struct cdma_job *job, const struct c
 	}
 	job->resets = cd->resets;
 	trace_cdma_complete(cd->number, direction, &job->reply);
-	move_job(job, &file->ended);
+	/* Once it is found there, the file may go. */
+	spin_lock(&file->lock);
+	list_move_tail(&job->link, &file->ended);
 	queue_work(cdma_works, &file->copies);
+	spin_unlock(&file->lock);
 }
 
 /* Ends the oldest job of a direction. */
@@ -286,7 +282,9 @@ static void copy_all(struct work_struct *work)
 	while ((job = take_first(file, &file->ended))) {
 		copy_data(job);
 		cdma_signal(job->fence, job->reply.status ? -EIO : 0);
-		move_job(job, &file->spent);
+		spin_lock(&file->lock);
+		list_add_tail(&job->link, &file->spent);
+		spin_unlock(&file->lock);
 	}
 	queue_work(cdma_works, &file->frees);
 	dma_fence_end_signalling(signals);
@@ -769,18 +767,28 @@ static bool has_news(struct cdma_file *file)
 	return !list_empty_careful(&file->done) || !READ_ONCE(file->jobs);
 }
 
-/* Takes the job that ended first out of its list, or waits for it. */
+/* Takes the job that ended first out of its list; says whether one is to come where there is none. */
+static int try_done(struct cdma_file *file, struct cdma_job **job)
+{
+	guard(spinlock)(&file->lock);
+	*job = first_of(&file->done);
+	if (!*job)
+		return file->jobs ? -EAGAIN : -ENOENT;
+	list_del_init(&(*job)->link);
+	return 0;
+}
+
+/* Takes the job that ended first, or waits for it. */
 static int next_done(struct cdma_file *file, struct cdma_job **job, bool wait)
 {
 	int err;
 
-	while (!(*job = take_first(file, &file->done))) {
-		err = !READ_ONCE(file->jobs) && list_empty_careful(&file->done) ? -ENOENT :
-		      !wait ? -EAGAIN : wait_event_interruptible(file->wait, has_news(file));
+	while ((err = try_done(file, job)) == -EAGAIN && wait) {
+		err = wait_event_interruptible(file->wait, has_news(file));
 		if (err)
-			return err;
+			break;
 	}
-	return 0;
+	return err;
 }
 
 /* A reply that cannot be written is the first of the next call. */

@@ -67,6 +67,39 @@ static void closes(struct cdma_user *unused) {
     free(host);
 }
 
+/* The file goes while the last of its transfers are being ended. */
+static void closes_at_once(struct cdma_user *cdma) {
+    enum { ROUNDS = 100, ROW = 8 };
+    unsigned char *host = cleared(stream.size);
+    struct cdma_request row[ROW];
+    int round, k, well = 1;
+    for (round = 0; round < ROUNDS; ++round) {
+        struct cdma_user other = attach();
+        row[0] = raw_of(CDMA_OFFLOAD, piece(&other, TINY), host, TINY);
+        for (k = 1; k < ROW; ++k) row[k] = row[0];
+        well &= cdma_submit_transfers(&other, row, ROW) == ROW;
+        cdma_detach(&other);
+    }
+    say(well && offloads(cdma, place(cdma), host), "files are closed while their transfers end");
+    free(host);
+}
+
+/* Who does not wait is told that a reply is to come, or gets it. */
+static void asks_again(struct cdma_user *cdma) {
+    enum { ROUNDS = 100 };
+    unsigned char host[TINY];
+    const struct cdma_request request = raw_of(CDMA_OFFLOAD, piece(cdma, TINY), host, TINY);
+    struct cdma_reply reply;
+    int round, well = 1;
+    need(fcntl(cdma->file, F_SETFL, O_NONBLOCK) == 0, "a file that does not wait");
+    for (round = 0; round < ROUNDS; ++round) {
+        submit(cdma, &request, 1);
+        while (cdma_take_reply(cdma, &reply) != 0 && (well &= errno == EAGAIN)) sched_yield();
+        if (!well) break;
+    }
+    say(well, "a reply that is to come is never denied");
+}
+
 /* ---- a process that is greedy ---- */
 
 static void offloads_once(void) {
@@ -229,7 +262,7 @@ static void waits_for_no_allocation(struct cdma_user *cdma) {
         longest = seconds() - begin > longest ? seconds() - begin : longest;
         sched_yield();
     }
-    say(*taken > 0 && longest < *taken / 2, "nobody waits for the accelerator's memory to be cleared");
+    say(*taken > 0 && (longest < *taken / 2 || longest < 0.1), "nobody waits for the accelerator's memory to be cleared");
     munmap((void *)taken, sizeof *taken);
 }
 
@@ -329,7 +362,7 @@ static void locks_too_much(struct cdma_user *cdma) {
 
 void attacks(void) {
     static test *const tests[] = {goes_with_commands, reaped_by_a_child, another_table, tables_in_order,
-        waits_for_no_allocation, signals, nowhere_to_write, reserved, frees_what_is_idle, waits_for_room, unreaped, one_way,
+        waits_for_no_allocation, asks_again, closes_at_once, signals, nowhere_to_write, reserved, frees_what_is_idle, waits_for_room, unreaped, one_way,
         transfers_into_its_own_export, closes, several_files, locks_too_much, NULL};
     reload("watchdog=0");
     try_each(tests);

@@ -24,9 +24,10 @@ from cdma.verif.engine.ring import RingBench
 from cdma.verif.simulator.build import WAVES_HELD
 from cdma.verif.simulator.plan import bench_settings
 
-from .function import COMMANDS, INTERRUPTS, Function
-from .guest import Gone, Queue, VhostUser
+from .function import Function
+from .guest import Access, Gone, VhostUser
 from .mishaps import Mishaps
+from .qemu import Qemu
 
 #: Cycles between two looks for the guest, who waits 40 ms for an answer; and after which nothing more is expected of an
 #: engine at rest.
@@ -94,20 +95,20 @@ class _Device:
     Commands of :class:`.Mishaps` are its methods.
     """
 
-    def __init__(self, bench: LinuxBench, connection: socket.socket) -> None:
+    def __init__(self, bench: LinuxBench, guest: VhostUser | Qemu) -> None:
         self._bench = bench
+        settings = bench_settings()
         accelerator = bench.memory["dev"]
-        with open(bench_settings()["memory"], "r+b") as file:
-            accelerator.hold(mmap.mmap(file.fileno(), 0))
+        with open(settings["memory"], "r+b") as file:
+            accelerator.hold(mmap.mmap(file.fileno(), accelerator.size, offset=settings["place"]))
         accelerator.allow(0, accelerator.size)
         self._registers = _Registers(bench)
-        self._function = Function(self._registers, accelerator.bytes)
-        self._guest = VhostUser(connection)
+        self._function = Function(self._registers, accelerator.bytes, guest.placed)
+        self._guest = guest
         self._until = 0
         self._silent = 0
         # Interrupts that wait.
         self._late = 0
-        settings = bench_settings()
         pipe = settings.get("control")
         self._mishaps = Mishaps(
             settings["script"], Path(pipe) if pipe else None, settings["seed"], bench.dut._log.warning
@@ -119,8 +120,8 @@ class _Device:
         with contextlib.suppress(Gone):
             while True:
                 works = await self._works()
-                for queue, count in self._guest.wait(0 if works else None, self._mishaps.files):
-                    await self._serve(queue, count)
+                for access in self._guest.wait(0 if works else None, self._mishaps.files):
+                    await self._serve(access)
                 self._share()
                 self._mishaps.happen(self._registers.submitted, self)
                 if works:
@@ -142,17 +143,12 @@ class _Device:
             host.hold(memory.bytes)
             host.allow(memory.first, memory.end - memory.first)
 
-    async def _serve(self, queue: Queue, count: int) -> None:
-        memory = self._guest.memory
-        if memory is None:
-            raise ValueError("the guest uses a queue before it has handed over its memory")
-        if queue is self._guest.queues[COMMANDS]:
-            await self._function.serve(queue, memory, count)
-            self._until = self._bench.cycles + _QUIET
+    async def _serve(self, access: Access) -> None:
+        access.answer = await self._function.answer(access)
+        self._until = self._bench.cycles + _QUIET
         if self._function.config.gone:
             await self._power()
         self._freeze(self._function.config.silent)
-        self._send()
         self._bench.checks = self._function.accesses
 
     async def _power(self) -> None:
@@ -186,13 +182,9 @@ class _Device:
         self._interrupt()
 
     def _interrupt(self) -> None:
-        self._function.interrupt()
-        self._send()
+        if (message := self._function.interrupt()) is not None:
+            self._guest.interrupt(*message)
         self._bench.transfers = self._function.interrupts
-
-    def _send(self) -> None:
-        if self._guest.memory is not None and INTERRUPTS in self._guest.queues:
-            self._function.send(self._guest.queues[INTERRUPTS], self._guest.memory)
 
     def error(self, port: str, address: int, response: int) -> None:
         self._bench.memory[port].spoil({address: response})
@@ -228,14 +220,18 @@ async def serve(bench: Any, budget: int) -> None:
     bench.pauses(_PAUSES)
     # To look through all that is here by now takes longer than anything else between two answers.
     gc.freeze()
-    with socket.socket(socket.AF_UNIX) as listener:
+    settings = bench_settings()
+    with contextlib.ExitStack() as ends:
+        listener = ends.enter_context(socket.socket(socket.AF_UNIX))
         listener.settimeout(_PATIENCE)
-        path = bench_settings()["socket"]
+        path = settings["socket"]
         # A path that is there is listened to: a guest that comes in between would be refused.
         listener.bind(f"{path}-")
-        listener.listen(1)
+        listener.listen(2)
         os.rename(f"{path}-", path)
-        connection, _ = listener.accept()
-    connection.setblocking(True)
-    with connection:
-        await _Device(bench, connection).run()
+        connection = ends.enter_context(listener.accept()[0])
+        connection.setblocking(True)
+        guest: VhostUser | Qemu = VhostUser(connection)
+        if settings["place"]:
+            guest = Qemu(connection, ends.enter_context(listener.accept()[0]), settings)
+        await _Device(bench, guest).run()

@@ -115,8 +115,8 @@ void fences(void) {
     const int buffer = cdma_export(&cdma, own, tensor.size);
     need(buffer >= 0, "exporting");
     others_wait(&cdma, own, buffer);
-    transfers_wait(&cdma, own, buffer);
-    buffers_of_others(&cdma);
+    if (kernel_has(SW_SYNC)) transfers_wait(&cdma, own, buffer);
+    if (kernel_has(HEAP)) buffers_of_others(&cdma);
     close(buffer);
     cdma_detach(&cdma);
     fences_stay();

@@ -11,7 +11,8 @@ import select
 import socket
 import struct
 import sys
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 _DESCRIPTOR = struct.Struct("<QIHH")
@@ -107,6 +108,26 @@ class Queue:
             os.write(self.call, bytes([1, 0, 0, 0, 0, 0, 0, 0]))
 
 
+@dataclass
+class Access:
+    """What the guest does to the function: ``code`` is one of those below, ``data`` what it writes, and ``answer`` what it
+    gets. Addresses are those of the configuration space, or of a BAR.
+    """
+
+    code: int
+    bar: int
+    address: int
+    size: int
+    data: bytes = b""
+    answer: bytes = b""
+
+
+#: The messages of ``include/uapi/linux/virtio_pcidev.h`` of the kernel.
+_MESSAGE = struct.Struct("<BBHIQ")
+CONFIG_READ, CONFIG_WRITE, READ, WRITE, FILL, _, _INTERRUPT = range(1, 8)
+#: The numbers of the queues.
+COMMANDS, INTERRUPTS = 0, 1
+
 _HEADER = struct.Struct("<III")
 _VERSION, _REPLY, _NEEDS_REPLY = 1, 4, 8
 #: Protocol features can be asked for; the device is of virtio 1.
@@ -131,13 +152,17 @@ class VhostUser:
     ``queues``: By their numbers, as far as the guest has spoken of them.
     """
 
+    #: No BAR lies in the guest's memory.
+    placed: Mapping[int, tuple[int, int]] = {}
+
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self.memory: GuestMemory | None = None
         self.queues: dict[int, Queue] = {}
+        self._pending: deque[int] = deque()
 
-    def wait(self, seconds: float | None, others: Sequence[int] = ()) -> Iterator[tuple[Queue, int]]:
-        """Waits for the guest, without end if ``seconds`` is None; yields each queue that it speaks of, and how often.
+    def wait(self, seconds: float | None, others: Sequence[int] = ()) -> Iterator[Access]:
+        """Waits for the guest, without end if ``seconds`` is None; yields what it does, which is answered then.
 
         It ends, too, if there is something in one of the files ``others``.
         """
@@ -148,7 +173,38 @@ class VhostUser:
             if file == messages:
                 self._receive()
             elif file in kicks:
-                yield kicks[file], int.from_bytes(os.read(file, 8), sys.byteorder)
+                yield from self._taken(kicks[file], int.from_bytes(os.read(file, 8), sys.byteorder))
+
+    def _taken(self, queue: Queue, count: int) -> Iterator[Access]:
+        """What the guest has put into a queue, in order, as often as it has spoken of it.
+
+        There may be more: but the kernel expects no answer to what it has not spoken of yet, and loses one that comes
+        before.
+        """
+        if self.memory is None:
+            raise ValueError("the guest uses a queue before it has handed over its memory")
+        if queue is not self.queues[COMMANDS]:
+            self._send()
+            return
+        for _ in range(count):
+            chain = queue.take(self.memory)
+            if chain is None:
+                break
+            code, bar, _, size, address = _MESSAGE.unpack_from(chain.data)
+            access = Access(code, bar, address, size, chain.data[_MESSAGE.size :][:size])
+            yield access
+            queue.give(self.memory, chain, access.answer)
+
+    def interrupt(self, _: int, data: int) -> None:
+        """Sends the message of an interrupt, which waits for a buffer if the guest has none for it yet."""
+        self._pending.append(data)
+        self._send()
+
+    def _send(self) -> None:
+        queue, memory = self.queues.get(INTERRUPTS), self.memory
+        while queue and memory and self._pending and (chain := queue.take(memory)) is not None:
+            message = _MESSAGE.pack(_INTERRUPT, 0, 0, 4, 0) + struct.pack("<I", self._pending.popleft())
+            queue.give(memory, chain, message)
 
     def _receive(self) -> None:
         header, files = self._read_header()

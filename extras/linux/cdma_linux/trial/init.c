@@ -72,6 +72,12 @@ double seconds(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+int kernel_has(const char *path) {
+    const int there = access(path, F_OK) == 0;
+    if (!there) printf("# this kernel has no %s\n", path);
+    return there;
+}
+
 int equal(const void *found, const void *wanted, size_t bytes) { return memcmp(found, wanted, bytes) == 0; }
 
 struct cdma_user attach(void) {
@@ -354,23 +360,9 @@ static void die_in_flight(void) {
     kill(getpid(), SIGKILL);
 }
 
-static void move_often(void) {
-    struct cdma_user cdma = attach();
-    const uint64_t from = place(&cdma), to = piece(&cdma, tensor.size);
-    unsigned char *host = cleared(stream.size);
-    int k;
-    for (k = 0; k < 8; ++k) {
-        if (!offloads(&cdma, from, host) || !prefetches(&cdma, to, host)) _exit(1);
-    }
-}
-
 static void processes(struct cdma_user *cdma) {
-    pid_t one, other;
     others = place(cdma);
     say(child_succeeds(touch_the_memory_of_another), "a process reaches no memory of another one");
-    one = start(move_often);
-    other = start(move_often);
-    say(ended_well(one) & ended_well(other), "two processes at once get their own bytes");
     say(!child_succeeds(die_in_flight) && holds_tensor(cdma, others),
         "a process that is killed with transfers in flight harms no other");
 }
@@ -391,6 +383,7 @@ static void nothing(void) {}
 void leaks(void) {
     const char *entry;
     int found = 0;
+    if (!kernel_has("/sys/kernel/debug/kmemleak")) return;
     sleep(6);
     /* What is reported has not changed between two looks. */
     need(write_text("/sys/kernel/debug/kmemleak", "scan") == 0, "looking for leaks");
@@ -442,8 +435,10 @@ static void try_driver(void) {
 }
 
 int main(void) {
-    setvbuf(stdout, NULL, _IOLBF, 0);
     mount("none", "/dev", "devtmpfs", 0, "");
+    /* Where the kernel has the console to itself. */
+    if (QEMU) need(freopen("/dev/ttyS0", "w", stdout) != NULL, "a line");
+    setvbuf(stdout, NULL, _IOLBF, 0);
     mount("none", "/proc", "proc", 0, "");
     mount("none", "/sys", "sysfs", 0, "");
     mount("none", "/sys/kernel/debug", "debugfs", 0, "");

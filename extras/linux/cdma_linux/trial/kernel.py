@@ -186,7 +186,7 @@ def _prune(folder: Path) -> None:
         path.unlink()
 
 
-def build_module(built: Path, sources: Mapping[str, Path]) -> Path:
+def build_module(built: Path, sources: Mapping[str, Path], *, um: bool = True) -> Path:
     """The last module of ``sources``, folders by the names of their modules, for the kernel in ``built``; it is kept by what
     all of these folders have.
     """
@@ -195,7 +195,7 @@ def build_module(built: Path, sources: Mapping[str, Path]) -> Path:
     def make(folder: Path) -> None:
         for each, source in sources.items():
             shutil.copytree(source, folder / each, ignore=shutil.ignore_patterns("__pycache__"))
-        options = ["ARCH=um", f"M={folder / name}", "W=1", "UBSAN_SANITIZE=y"]
+        options = [f"M={folder / name}", "W=1", *(["ARCH=um", "UBSAN_SANITIZE=y"] if um else [])]
         command: list[str | Path] = ["make", "-C", built, *options, "modules"]
         said = _call(command, folder, "building the module")
         if "warning:" in said:

@@ -8,6 +8,7 @@ import re
 import shlex
 import shutil
 import signal
+import socket as sockets
 import subprocess
 import tempfile
 import threading
@@ -26,6 +27,7 @@ from cdma.verif.engine.measure import sparse_tensor
 from cdma.verif.engine.memory import SIZE
 from cdma.verif.simulator.simulate import Outcome, SimulationError, run_test
 
+from . import qemu
 from .kernel import DEVICE_ID, KernelError, archive, build_module, device_tree, kernel
 from .mishaps import commands_in
 
@@ -87,6 +89,7 @@ class Trial:
     ``waves``, ``first``: A waveform (VCD), and the descriptor with which it begins, from 1.
     ``version``: Of the guest's kernel, as 6.1; the newest whose sources this machine has.
     ``calls``: How many calls at random the tests have, beside a process that moves tensors.
+    ``qemu``: Whether the guest's machine is QEMU, with a kernel of Debian's and several processors; then it runs the tests.
     """
 
     program: Sequence[str] = ()
@@ -98,6 +101,7 @@ class Trial:
     first: int = 1
     version: str = ""
     calls: int = 20_000
+    qemu: bool = False
 
     @property
     def patience(self) -> int:
@@ -117,6 +121,7 @@ class Trial:
             "seed": self.seed,
             "script": [*bad, *self.script, *show],
             "control": None if self.control is None else str(self.control),
+            "place": qemu.BEGIN if self.qemu else 0,
             "waves_held": self.waves is not None,
         }
 
@@ -128,10 +133,14 @@ def run(design: EngineDesign, trial: Trial = Trial(), *, say: Callable[[str], No
     commands_in(trial.script)
     if trial.program and not shutil.which(trial.program[0]):
         raise ParameterError(f"the program is {trial.program[0]}, which is not there")
-    built = kernel(os.cpu_count() or 1, trial.version, say)
+    if trial.qemu:
+        image, built = qemu.debian_kernel(trial.version)
+    else:
+        built = kernel(os.cpu_count() or 1, trial.version, say)
+        image = built / "linux"
     with (
         tempfile.TemporaryDirectory(prefix="cdma-linux-") as name,
-        _accelerator() as memory,
+        _memory(qemu.BYTES if trial.qemu else SIZE) as memory,
         tool_threads(1) as pool,
     ):
         folder = Path(name)
@@ -153,7 +162,7 @@ def run(design: EngineDesign, trial: Trial = Trial(), *, say: Callable[[str], No
         )
         _wait_for(socket, device)
         booted = time.monotonic()
-        said, log, halts = _boot(built, initrd, socket, memory, trial, say)
+        said, log, halts = _boot(image, initrd, socket, memory, trial, say)
         halted = time.monotonic()
         outcome, objection = _result(device)
         if trial.control is not None:
@@ -189,10 +198,10 @@ def run(design: EngineDesign, trial: Trial = Trial(), *, say: Callable[[str], No
 
 
 @contextlib.contextmanager
-def _accelerator() -> Iterator[str]:
-    """The accelerator's memory: a file that is on no disk, for which writes would wait."""
-    file = os.memfd_create("accelerator")
-    os.ftruncate(file, SIZE)
+def _memory(size: int) -> Iterator[str]:
+    """The accelerator's memory, and all of QEMU's: a file that is on no disk, for which writes would wait."""
+    file = os.memfd_create("memory")
+    os.ftruncate(file, size)
     yield f"/proc/{os.getpid()}/fd/{file}"
     os.close(file)
 
@@ -207,18 +216,20 @@ def _result(device: Future[Outcome]) -> tuple[Outcome | None, str]:
 
 def _initrd(design: EngineDesign, built: Path, folder: Path, trial: Trial) -> Path:
     """The guest's file system, with the module, and the program of the tests or what runs one of the host."""
+    function = qemu.FUNCTION if trial.qemu else "0000:00:00.0"
     with as_file(files("cdma_linux") / "module") as driver:
-        module = build_module(built, {"cdma": driver})
-        device_tree(built, driver / "cdma,engine.yaml", folder)
+        modules = [build_module(built, {"cdma": driver}, um=not trial.qemu)]
         init = folder / "init"
         with as_file(files(__package__)) as own:
-            values = [f"-DBAD_BYTE={_BAD_BYTE}u", f'-DBEGIN="{_BEGIN}"']
+            values = [f"-DBAD_BYTE={_BAD_BYTE}u", f'-DBEGIN="{_BEGIN}"', f'-DFUNCTION="{function}"']
             sources = [path for path in sorted(own.glob("*.c")) if path.name != _BEFORE]
-            _compile(sources, init, "-static", *values, f"-I{driver}")
-            carrier = build_module(built, {"cdma": driver, "carrier": own / "carrier"})
-    modules = {file.name: file.read_bytes() for file in (module, carrier)}
+            _compile(sources, init, "-static", *values, f"-DQEMU={trial.qemu:d}", f"-I{driver}")
+            if not trial.qemu:
+                modules.append(build_module(built, {"cdma": driver, "carrier": own / "carrier"}))
+                device_tree(built, driver / "cdma,engine.yaml", folder)
     tensor, stream = sparse_tensor(design.config)
-    contents = {"init": init.read_bytes(), **modules, "vectors/tensor": tensor, "vectors/stream": stream}
+    contents = {"init": init.read_bytes(), "vectors/tensor": tensor, "vectors/stream": stream}
+    contents |= {module.name: module.read_bytes() for module in modules}
     if trial.program:
         contents["command"] = f"{_command_of(trial.program)}\0".encode()
     if trial.measure:
@@ -253,15 +264,16 @@ def _wait_for(socket: Path, device: Future[Outcome]) -> None:
         time.sleep(0.02)
 
 
-def _boot(
-    built: Path, initrd: Path, socket: Path, memory: str, trial: Trial, say: Callable[[str], None]
-) -> tuple[str, str, bool]:
-    """Boots the guest; what its program says, line by line as it comes, what its kernel says, and whether it halts."""
+def _user_mode(image: Path, initrd: Path, socket: Path, memory: str, trial: Trial) -> list[str]:
+    """The kernel as a program, whose output is what the guest's program says, and whose errors are what it says itself."""
+    before = initrd.with_name("ptrace.so")
+    with as_file(files(__package__) / _BEFORE) as source:
+        _compile([source], before, "-shared", "-fPIC")
     # The kernel waits for the device by doing something, so that the device goes first where there are few processors. Where
     # addresses are random, its memory has a gap that it takes for memory.
-    command = [
-        *("nice", "setarch", "-R"),
-        str(built / "linux"),
+    return [
+        *("env", f"LD_PRELOAD={before}", "nice", "setarch", "-R"),
+        str(image),
         f"mem={_MEMORY_FOR_PROGRAMS if trial.program else _MEMORY}",
         f"initrd={initrd}",
         f"lpj={_LOOPS}",
@@ -271,15 +283,30 @@ def _boot(
         f"iomem=accelerator,{memory}",
         f"dtb={initrd.with_name('tree.dtb')}",
     ]
-    log, before = initrd.with_name("log"), initrd.with_name("ptrace.so")
-    with as_file(files(__package__) / _BEFORE) as source:
-        _compile([source], before, "-shared", "-fPIC")
+
+
+def _boot(
+    image: Path, initrd: Path, socket: Path, memory: str, trial: Trial, say: Callable[[str], None]
+) -> tuple[str, str, bool]:
+    """Boots the guest; what its program says, line by line as it comes, what its kernel says, and whether it halts."""
+    log = initrd.with_name("log")
+    ends = contextlib.ExitStack()
+    if trial.qemu:
+        connection = ends.enter_context(sockets.socket(sockets.AF_UNIX))
+        connection.connect(str(socket))
+        command, handed = (
+            qemu.command(image, initrd, socket, memory, connection.fileno()),
+            [connection.fileno()],
+        )
+    else:
+        command, handed = _user_mode(image, initrd, socket, memory, trial), []
     said, shown, first, began = [], False, True, time.monotonic()
     with (
-        log.open("wb") as errors,
+        ends,
+        log.open("ab") as errors,
         subprocess.Popen(
             command,
-            env={**os.environ, "LD_PRELOAD": str(before)},
+            pass_fds=handed,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=errors,

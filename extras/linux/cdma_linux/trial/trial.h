@@ -1,6 +1,7 @@
 /*
  * What the tests of the guest share. BAD_BYTE is an address of the accelerator's memory that is answered with an error, and
- * BEGIN what the log has where the driver is loaded first. /vectors has a tensor, and the stream that the golden model makes
+ * BEGIN what the log has where the driver is loaded first. FUNCTION is the engine on PCI; where the machine is not QEMU, the
+ * kernel is in user mode, and has no pages of it. /vectors has a tensor, and the stream that the golden model makes
  * of it.
  */
 #ifndef TRIAL_H
@@ -20,6 +21,7 @@
 #include "libcdma.h"
 
 #define DEVICE "/dev/cdma0"
+#define FUNCTION_FOLDER "/sys/bus/pci/devices/" FUNCTION "/"
 #define PAGE 4096u
 
 struct blob {
@@ -36,6 +38,8 @@ int write_text(const char *path, const char *text);
 /* What a file has, as text; the next call forgets it. And the number behind a word in it. */
 char *text_of(const char *path);
 unsigned long number_in(const char *path, const char *word);
+/* Whether this kernel has what a test needs; otherwise that is said. */
+int kernel_has(const char *path);
 int equal(const void *found, const void *wanted, size_t size);
 void *cleared(size_t size);
 struct cdma_user attach(void);
@@ -115,6 +119,7 @@ void reload(const char *parameters);
 int run_on_host(const char *command);
 
 /* sharing.c: a buffer of another driver. */
+#define HEAP "/dev/dma_heap/system"
 int heap_buffer(size_t size, int flags);
 
 #endif

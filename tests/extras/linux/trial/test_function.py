@@ -14,8 +14,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from cdma_linux.trial.function import INTERRUPTS, MEMORY, REGISTERS, ConfigSpace, Function
-from cdma_linux.trial.guest import Gone, GuestMemory, Queue, VhostUser
+from cdma_linux.trial.function import MEMORY, REGISTERS, ConfigSpace, Function
+from cdma_linux.trial.guest import INTERRUPTS, Gone, GuestMemory, Queue, VhostUser
 from cdma_linux.trial.kernel import archive
 from tests.support.guest import COMMANDS, CONFIG_READ, CONFIG_WRITE, FILL, FIRST, READ, SIZE, WRITE, Guest
 
@@ -72,18 +72,13 @@ class _Machine:
 
     def serve(self) -> None:
         """Has the device do what it has been told."""
-        for queue, count in self.device.wait(1):
-            asyncio.run(self.function.serve(queue, self.memory, count))
+        for access in self.device.wait(1):
+            access.answer = asyncio.run(self.function.answer(access))
 
-    @property
-    def memory(self) -> GuestMemory:
-        """The guest's, as the device has it."""
-        assert self.device.memory is not None
-        return self.device.memory
-
-    def send(self) -> None:
-        """Has the function send its interrupts."""
-        self.function.send(self.device.queues[INTERRUPTS], self.memory)
+    def interrupt(self) -> None:
+        """Has the function send an interrupt, if it sends any."""
+        if (message := self.function.interrupt()) is not None:
+            self.device.interrupt(*message)
 
     def end(self) -> None:
         """Closes everything."""
@@ -150,13 +145,11 @@ def test_identification_and_class_are_not_changed_by_writes() -> None:
 
 def test_an_interrupt_is_sent_once_it_is_wanted(machine: _Machine, guest: Guest) -> None:
     target = guest.offer(INTERRUPTS, b"", 20)
-    machine.function.interrupt()
-    machine.send()
+    machine.interrupt()
     assert guest.used(INTERRUPTS) == 0
     guest.ask(CONFIG_WRITE, 0, _MSI_DATA, 2, struct.pack("<H", 7))
     guest.ask(CONFIG_WRITE, 0, _MSI_CONTROL, 2, struct.pack("<H", 0x81))
-    machine.function.interrupt()
-    machine.send()
+    machine.interrupt()
     assert guest.used(INTERRUPTS) == 1
     assert guest.bytes[target : target + 20] == struct.pack("<BBHIQI", 7, 0, 0, 4, 0, 7)
 
@@ -164,13 +157,13 @@ def test_an_interrupt_is_sent_once_it_is_wanted(machine: _Machine, guest: Guest)
 def test_an_interrupt_waits_for_a_buffer(machine: _Machine, guest: Guest) -> None:
     machine.function.config.write(_MSI_CONTROL, b"\x81")
     for _ in range(3):
-        machine.function.interrupt()
-    machine.send()
+        machine.interrupt()
     assert guest.used(INTERRUPTS) == 0
     for buffers in (2, 1):
         for _ in range(buffers):
             guest.offer(INTERRUPTS, b"", 20)
-        machine.send()
+        os.eventfd_write(guest.kicks[INTERRUPTS], 1)
+        machine.serve()
         assert guest.used(INTERRUPTS) == guest.given[INTERRUPTS]
 
 

@@ -767,7 +767,7 @@ static bool has_news(struct cdma_file *file)
 	return !list_empty_careful(&file->done) || !READ_ONCE(file->jobs);
 }
 
-/* Takes the job that ended first out of its list; says whether one is to come where there is none. */
+/* Takes the job that ended first out of its list, or says whether one is to come. */
 static int try_done(struct cdma_file *file, struct cdma_job **job)
 {
 	guard(spinlock)(&file->lock);

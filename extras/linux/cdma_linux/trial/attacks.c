@@ -67,23 +67,6 @@ static void closes(struct cdma_user *unused) {
     free(host);
 }
 
-/* The file goes while the last of its transfers are being ended. */
-static void closes_at_once(struct cdma_user *cdma) {
-    enum { ROUNDS = 100, ROW = 8 };
-    unsigned char *host = cleared(stream.size);
-    struct cdma_request row[ROW];
-    int round, k, well = 1;
-    for (round = 0; round < ROUNDS; ++round) {
-        struct cdma_user other = attach();
-        row[0] = raw_of(CDMA_OFFLOAD, piece(&other, TINY), host, TINY);
-        for (k = 1; k < ROW; ++k) row[k] = row[0];
-        well &= cdma_submit_transfers(&other, row, ROW) == ROW;
-        cdma_detach(&other);
-    }
-    say(well && offloads(cdma, place(cdma), host), "files are closed while their transfers end");
-    free(host);
-}
-
 /* Who does not wait is told that a reply is to come, or gets it. */
 static void asks_again(struct cdma_user *cdma) {
     enum { ROUNDS = 100 };
@@ -362,7 +345,7 @@ static void locks_too_much(struct cdma_user *cdma) {
 
 void attacks(void) {
     static test *const tests[] = {goes_with_commands, reaped_by_a_child, another_table, tables_in_order,
-        waits_for_no_allocation, asks_again, closes_at_once, signals, nowhere_to_write, reserved, frees_what_is_idle, waits_for_room, unreaped, one_way,
+        waits_for_no_allocation, asks_again, signals, nowhere_to_write, reserved, frees_what_is_idle, waits_for_room, unreaped, one_way,
         transfers_into_its_own_export, closes, several_files, locks_too_much, NULL};
     reload("watchdog=0");
     try_each(tests);

@@ -32,9 +32,9 @@ PARTS = ("hdl", "sim", "cli", "extras")
 
 #: The tests of whole designs, by the beginning of the path that they look at.
 FURTHER = {
+    "hdl/codec/lossy": ["tests/verif/stream/stage/test_regression.py", "tests/verif/proofs/test_proofs.py"],
     "hdl/codec": ["tests/verif/stream/codec/test_regression.py"],
     "hdl/blocks": ["tests/verif/proofs/test_proofs.py", "tests/hdl/codec", "tests/hdl/axi"],
-    "hdl/lossy": ["tests/verif/stream/stage/test_regression.py", "tests/verif/proofs/test_proofs.py"],
     "hdl/verilog": ["tests/hdl/verilog"],
     "hdl/spec": ["tests/hdl/codec", "tests/cli", "tests/verif/engine/test_regression.py"],
     "hdl": [

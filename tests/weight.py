@@ -31,7 +31,7 @@ from tests.support.paths import PACKAGES, ROOT
 _CONFIGS = {"CodecConfig": "hdl/spec/codec.py", "EngineConfig": "hdl/spec/engine.py"}
 
 #: What is elaborated; and what stands for conditions there.
-_HARDWARE = ("hdl/axi", "hdl/blocks", "hdl/codec", "hdl/engine", "hdl/lossy")
+_HARDWARE = ("hdl/axi", "hdl/blocks", "hdl/codec", "hdl/engine")
 _IN_PLACE = ("optional", "Pace")
 
 #: Documents that scripts write, and the history of versions.

@@ -119,7 +119,7 @@ def block_design(block: str, config: Config, *, language: str = VERILOG, **wishe
 
         return engine_design(config, dialect=dialect, **wishes)
     if isinstance(config, StageConfig):
-        from cdma.hdl.lossy.generate import stage_design
+        from cdma.hdl.codec.lossy import stage_design
 
         return stage_design(block, config, dialect=dialect, **wishes)
     from cdma.hdl.codec.generate import codec_design
@@ -134,7 +134,7 @@ def block_ports(block: str, config: Config) -> tuple[Port, ...]:
 
         return engine_ports(config)
     if isinstance(config, StageConfig):
-        from cdma.hdl.lossy.generate import stage_ports
+        from cdma.hdl.codec.lossy import stage_ports
 
         return stage_ports(block, config)
     from cdma.hdl.codec.generate import codec_ports

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from cdma.hdl.codec.lossy import OutOfRange
 from cdma.hdl.codec.parts.interface import Error, Report
-from cdma.hdl.lossy.stages import OutOfRange
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import OWNER_PORTS
 from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, Mode, RecordField, Status

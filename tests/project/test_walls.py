@@ -35,13 +35,11 @@ hdl/spec: base
 hdl/blocks:
 hdl/verilog: base
 hdl/axi: hdl/blocks
-# The codec, the stage in front of it that bounds an error, and the engine. The engine loads the codec by the name in its
-# description.
+# The codec with the stages that bound an error, and the engine. The engine loads the codec by the name in its description.
 hdl/codec: hdl/spec hdl/blocks hdl/verilog
-hdl/lossy: hdl/spec hdl/blocks hdl/verilog
-hdl/engine: hdl/spec hdl/blocks hdl/verilog hdl/axi hdl/codec hdl/lossy
+hdl/engine: hdl/spec hdl/blocks hdl/verilog hdl/axi hdl/codec
 # What a user gets: the Verilog of any block by its name, texts of its registers, its package, the core of LiteX.
-hdl/deliver: base hdl/spec hdl/verilog hdl/codec hdl/lossy hdl/engine
+hdl/deliver: base hdl/spec hdl/verilog hdl/codec hdl/engine
 # The public names of cdma.hdl. They are imported by name on first use, and no room imports through them.
 hdl: base hdl/spec hdl/codec hdl/engine
 # The software of the same bits: the codec, and the engine's model with its drivers.
@@ -53,7 +51,7 @@ verif/simulator: base hdl/spec hdl/verilog hdl/deliver sim/codec
 verif/stream: hdl/spec sim/codec verif/simulator
 verif/engine: base hdl/spec sim/codec sim/engine verif/simulator
 # The proofs hold single blocks and the Verilog of whole designs, and simulate nothing.
-verif/proofs: base hdl/spec hdl/blocks hdl/verilog hdl/axi hdl/codec hdl/lossy hdl/engine
+verif/proofs: base hdl/spec hdl/blocks hdl/verilog hdl/axi hdl/codec hdl/engine
 # The regression, and campaigns: what it reaches, random designs, faults put into designs and at the ports of an engine.
 verif/campaigns: base hdl/spec sim/codec sim/engine verif/simulator verif/stream verif/engine verif/proofs
 # Area and clock.
@@ -71,7 +69,7 @@ extras/study: base hdl/spec sim/codec verif/stream verif/engine synth/asic cli e
 
 #: The libraries that the package imports, each with the rooms that may import it, including the rooms inside those.
 LIBRARIES = _table("""
-amaranth: hdl/blocks hdl/verilog hdl/codec hdl/lossy hdl/axi hdl/engine verif/proofs cli/commands
+amaranth: hdl/blocks hdl/verilog hdl/codec hdl/axi hdl/engine verif/proofs cli/commands
 numpy: sim verif synth cli/commands extras
 litedram: verif/engine
 litex: hdl/deliver verif/simulator verif/engine

@@ -21,12 +21,11 @@ from cdma.hdl.codec.generate import (
     codec_shell,
     codec_verilog,
 )
+from cdma.hdl.codec.lossy import Dequantiser, Quantiser, StageShell, stage_design
 from cdma.hdl.codec.plain.compressor import PlainCompressor
 from cdma.hdl.codec.plain.decompressor import PlainDecompressor
 from cdma.hdl.engine.control.register_file import RegisterFile
 from cdma.hdl.engine.engine import Engine
-from cdma.hdl.lossy.generate import StageShell, stage_design
-from cdma.hdl.lossy.stages import Dequantiser, Quantiser
 from cdma.hdl.spec.codec import BLOCKS, CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format

@@ -26,8 +26,8 @@ from amaranth.hdl import Elaboratable, Fragment
 
 from cdma.base.errors import ParameterError
 from cdma.hdl.codec.generate import codec_shell
+from cdma.hdl.codec.lossy import StageShell
 from cdma.hdl.engine.engine import engine_shell
-from cdma.hdl.lossy.generate import StageShell
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format

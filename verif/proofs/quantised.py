@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal, Value
 
-from cdma.hdl.lossy.stages import Restoring, Rounding, Scaling
+from cdma.hdl.codec.lossy import Restoring, Rounding, Scaling
 from cdma.hdl.spec.stage import STAGES, Quantisation, StageConfig
 
 from .bench import Bench, free

@@ -10,9 +10,9 @@ from cdma.hdl.axi.ports import Response, address_checks, whole_address
 from cdma.hdl.blocks.arithmetic import CRC_BITS, one_of
 from cdma.hdl.blocks.elaboration import Pace, optional
 from cdma.hdl.blocks.memories import PlainMemories, coding_of, wrong_bits
+from cdma.hdl.codec.lossy import OutOfRange
 from cdma.hdl.codec.parts.interface import Error
 from cdma.hdl.engine.path.ports import Verdict
-from cdma.hdl.lossy.stages import OutOfRange
 from cdma.hdl.spec.records import NO_OPTIONS, RecordOptions, Status
 
 from .interfaces import Completion, StatusShape

@@ -12,9 +12,9 @@ from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.blocks.registers import StreamRegister, slice_after
 from cdma.hdl.blocks.width import Repack, connect_width
+from cdma.hdl.codec.lossy import OutOfRange
 from cdma.hdl.engine.shapes.padding import Dropper, Filler, frequent_fill
 from cdma.hdl.engine.shapes.walker import ShapeFeed
-from cdma.hdl.lossy.stages import OutOfRange
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 

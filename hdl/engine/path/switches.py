@@ -11,8 +11,8 @@ from amaranth.lib.wiring import In, Out
 from cdma.hdl.blocks.elaboration import Pace, optional
 from cdma.hdl.blocks.registers import Beat
 from cdma.hdl.blocks.width import connect_width
+from cdma.hdl.codec.lossy import Dequantiser, OutOfRange, Quantiser
 from cdma.hdl.codec.parts.interface import Report
-from cdma.hdl.lossy.stages import Dequantiser, OutOfRange, Quantiser
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.records import STEP_BITS
 from cdma.hdl.spec.stage import Quantisation

@@ -13,7 +13,7 @@ import pytest
 from cdma.app import main
 from cdma.commands.generate import block
 from cdma.hdl.codec.generate import codec_verilog
-from cdma.hdl.lossy.generate import stage_design
+from cdma.hdl.codec.lossy import stage_design
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format

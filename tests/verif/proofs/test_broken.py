@@ -18,6 +18,7 @@ from cdma.hdl.blocks.queues import Credit, Fifo
 from cdma.hdl.blocks.registers import SkidBuffer, StreamRegister
 from cdma.hdl.blocks.width import Narrow
 from cdma.hdl.codec.generate import Compressor, Decompressor
+from cdma.hdl.codec.lossy import Rounding
 from cdma.hdl.codec.parts.interface import GatedCodec
 from cdma.hdl.codec.parts.network import Routes
 from cdma.hdl.codec.plain.compressor import BeatQueue
@@ -29,7 +30,6 @@ from cdma.hdl.engine.control.quiescence import Closing
 from cdma.hdl.engine.control.register_file import RegisterFile
 from cdma.hdl.engine.rings.rings import Rings
 from cdma.hdl.engine.rings.slot import RingSlot
-from cdma.hdl.lossy.stages import Rounding
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.registers.description import RegisterMap

@@ -81,7 +81,7 @@ for bits, window, code in itertools.product((8, 16, 32), (32, 64), (1, 2, 4)):
 #: is to be measured on a card.
 _STUDY = """
 import itertools
-from cdma.study.system.assumptions import load_assumptions
+from cdma.study.system.machine import load_assumptions
 from cdma.study.system.density_table import load_densities, with_transformer
 from cdma.study.system.machine import load_machine
 from cdma.study.system.model import Model

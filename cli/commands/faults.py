@@ -17,7 +17,7 @@ from cdma.result import Growing, Result, telling_at_the_end
 from .verify import design_from, with_rings
 
 if TYPE_CHECKING:
-    from cdma.verif.campaigns.faults.verdict import Tally
+    from cdma.verif.campaigns.faults.scene import Tally
     from cdma.verif.engine.design import EngineDesign
 
 #: What a row has besides its names.
@@ -51,7 +51,7 @@ def campaign(
     """Runs campaigns on an engine; also what each has counted."""
     from cdma.output import step_progress
     from cdma.verif.campaigns.faults.campaign import FORMATS, OWN, parts_of, run_parts
-    from cdma.verif.campaigns.faults.verdict import Tally
+    from cdma.verif.campaigns.faults.scene import Tally
     from cdma.verif.simulator.toolchain import find_verilator
 
     # Before the engine is generated, which takes most of a minute.

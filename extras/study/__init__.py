@@ -24,10 +24,9 @@ if TYPE_CHECKING:
     from cdma.study.profile.link import Hidden, Settings
     from cdma.study.profile.recording import Recording, record
     from cdma.study.profile.report import Report, advise
-    from cdma.study.system.assumptions import Assumptions, load_assumptions
     from cdma.study.system.density_table import DensityTable, load_densities
     from cdma.study.system.designs import load_model
-    from cdma.study.system.machine import Machine, load_link, load_machine
+    from cdma.study.system.machine import Assumptions, Machine, load_assumptions, load_link, load_machine
     from cdma.study.system.model import Model
     from cdma.study.system.networks import Network, load_network
     from cdma.study.system.study import several
@@ -42,10 +41,9 @@ _HOMES = {
     "cdma.study.profile.link": "Hidden Settings",
     "cdma.study.profile.recording": "Recording record",
     "cdma.study.profile.report": "Report advise",
-    "cdma.study.system.assumptions": "Assumptions load_assumptions",
     "cdma.study.system.density_table": "DensityTable load_densities",
     "cdma.study.system.designs": "load_model",
-    "cdma.study.system.machine": "Machine load_link load_machine",
+    "cdma.study.system.machine": "Assumptions Machine load_assumptions load_link load_machine",
     "cdma.study.system.model": "Model",
     "cdma.study.system.networks": "Network load_network",
     "cdma.study.system.study": "several",

@@ -21,8 +21,8 @@ from cdma.base.errors import CdmaError
 from cdma.hdl.verilog.printer.design import PlacedMemory
 from cdma.hdl.verilog.printer.memories import Shape
 from cdma.study.recorded import DATA
-from cdma.study.system.assumptions import load_assumptions
 from cdma.study.system.headlines import load_ranges
+from cdma.study.system.machine import load_assumptions
 from cdma.synth.asic.measure import Block
 from docs.results import files
 from docs.results.__main__ import measure, stale

@@ -16,14 +16,14 @@ from cdma.result import Result
 def _run(arguments: argparse.Namespace) -> Result:
     from cdma.base.errors import ParameterError
 
-    from . import report, sweep
+    from . import report
 
     if arguments.sweep and arguments.compare is not None:
         raise ParameterError("--sweep and --compare are two questions; ask one at a time")
     if not arguments.sweep and arguments.scheduler is not None:
         raise ParameterError("--dask says how to sweep; give it with --sweep")
     if arguments.sweep:
-        return sweep.run(arguments)
+        return report.sweep(arguments)
     if arguments.compare is not None:
         return report.compare(arguments)
     return report.run(arguments)

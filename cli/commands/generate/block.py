@@ -22,8 +22,8 @@ from cdma.hdl.deliver.block import (
     check_name_in,
     ending,
 )
+from cdma.hdl.deliver.datasheet import memory_row, memory_table
 from cdma.hdl.deliver.flows import bender_manifest, listed_files
-from cdma.hdl.deliver.memories import memory_row, memory_table
 from cdma.hdl.deliver.registers import register_texts, uvm_file, uvm_model
 from cdma.hdl.deliver.wrappers import sv_package, sv_package_file
 from cdma.hdl.spec.codec import CodecConfig

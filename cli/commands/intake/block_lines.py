@@ -14,9 +14,8 @@ from cdma.hdl.deliver.wrappers import CLOCK, RESET, STANDARDS, Bus, buses_of, cl
 from cdma.hdl.spec.codec import BLOCKS
 from cdma.hdl.spec.stage import STAGES
 
-from .line import NOT_SHOWN, Line
 from .record import cited, quoted
-from .subject import Subject
+from .subject import NOT_SHOWN, Line, Subject
 
 
 def limits(subject: Subject) -> Line:

@@ -19,8 +19,7 @@ from cdma.result import Result
 from .parts import PARTS, check_parts, parts_of, run_parts
 
 if TYPE_CHECKING:
-    from .line import Line, Section
-    from .subject import Subject
+    from .subject import Line, Section, Subject
 
 #: Options of what is run, which the command that makes the page again repeats where they are not usual.
 _OF_RUNS = ("tests", "seed", "packets", "seconds", "mutants", "liberty", "certificate")
@@ -29,8 +28,8 @@ _OF_RUNS = ("tests", "seed", "packets", "seconds", "mutants", "liberty", "certif
 def _run(arguments: argparse.Namespace) -> Result:
     from cdma.files import ready_directory, write_folder
 
-    from .line import read_intake
     from .page import page, sections_of
+    from .subject import read_intake
 
     check_one_or_more(arguments, "jobs", "seconds", "mutants", "packets")
     parts = [name for name in parts_of(arguments.block) if {name, "all"} & {*arguments.parts}]
@@ -107,8 +106,8 @@ def _again(subject: Subject, arguments: argparse.Namespace) -> str:
 
 def _told(subject: Subject, sections: Sequence[Section], again: str) -> dict[str, Any]:
     """Everything, for a script."""
-    from .line import FAILS
     from .record import tool_versions
+    from .subject import FAILS
 
     lines = [line for section in sections for line in section.lines]
     verdict = next(line for line in lines if line.key == "verdict")

@@ -8,14 +8,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from cdma.base.document import Drawing, Paragraph, Part, Table
-from cdma.hdl.deliver.memories import memory_row, memory_table
+from cdma.hdl.deliver.datasheet import memory_row, memory_table
 from cdma.hdl.spec.options import NO_CLOCKS
 from cdma.hdl.spec.stage import STAGES
 
-from .line import RECORD, SHOWN, Line
 from .parts import throughput_load
 from .record import Stored
-from .subject import Subject
+from .subject import RECORD, SHOWN, Line, Subject
 
 #: What is said of an engine that no bench measures.
 _NO_RINGS = "An engine with streams in the place of registers is not measured."

@@ -16,9 +16,8 @@ from cdma.base.document import Bullets, Drawing, Paragraph, Part, html_of
 
 from . import block_lines as of_block
 from . import cost_lines as of_cost
-from .line import FAILS, NOT_SHOWN, RECORD, SHOWN, STATUSES, Line, Section
 from .parts import PARTS, certificate_line
-from .subject import Subject
+from .subject import FAILS, NOT_SHOWN, RECORD, SHOWN, STATUSES, Line, Section, Subject
 
 #: By title; a line that a block has not is None.
 SECTIONS: Mapping[str, Sequence[Callable[[Subject], Line | None]]] = {

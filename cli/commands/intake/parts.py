@@ -15,8 +15,8 @@ from cdma.base.document import Paragraph, Part, Table
 from cdma.options import ENGINE
 from cdma.result import Result
 
-from .line import Line
 from .record import cited
+from .subject import Line
 
 if TYPE_CHECKING:
     from cdma.hdl.spec.engine import EngineConfig

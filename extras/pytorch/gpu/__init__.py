@@ -17,15 +17,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from cdma.gpu.door import MissingTriton, kernels_in
 from cdma.hdl.spec.format import Format
 from cdma.sim.codec.model import ZVC
-
-from .extras import MissingTriton, kernels_in
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from .packed import Packed
+    from cdma.gpu.layout import Packed
 
 __all__ = ["MissingTriton", "compress", "compress_many", "decompress", "decompress_many"]
 
@@ -72,7 +71,7 @@ def decompress(packed: Packed, *, out: Tensor | None = None, index: bool = True,
     ``wait``: Whether to wait for the verdict of the GPU. Otherwise words and verdict are returned: one 32-bit number on
         the GPU, which is 0 if stream, index and CRC-32C are right, and else 1, with which the words are anything.
     """
-    kernels_in("packed").require_packed(packed)
+    kernels_in("layout").require_packed(packed)
     decoder = kernels_in("decoder")
     if not wait:
         return decoder.started(packed, index=index, out=out)

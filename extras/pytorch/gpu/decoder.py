@@ -19,6 +19,7 @@ from .checksum import checksum
 from .layout import (
     INDEX_COLUMNS,
     UNSIGNED,
+    Packed,
     block_count,
     bytes_of,
     current,
@@ -28,7 +29,6 @@ from .layout import (
     require_tensor,
     whole,
 )
-from .packed import Packed
 from .plans import arguments
 from .windows import (
     apart,

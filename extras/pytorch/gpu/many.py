@@ -11,22 +11,22 @@ from cdma.base.errors import ParameterError
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.settings import check_range
 
-from .compress_kernels import count_kernel, pack_kernel
 from .decoder import check_index, decompress, unpack_kernel
-from .encoder import waiting
+from .encoder import count_kernel, pack_kernel, waiting
 from .layout import (
     INDEX_COLUMNS,
     UNSIGNED,
+    Packed,
     block_count,
     bytes_of,
     current,
     require_format,
+    require_packed,
     require_tensor,
     whole,
     windows_of_block,
     words_of,
 )
-from .packed import Packed, require_packed
 from .plans import arguments
 from .windows import Row, table_of
 

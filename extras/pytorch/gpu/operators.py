@@ -21,8 +21,7 @@ from torch import Tensor
 from cdma.hdl.spec.format import Format
 
 from . import decoder, encoder
-from .layout import INDEX_COLUMNS, UNSIGNED, block_count, require_format
-from .packed import Packed
+from .layout import INDEX_COLUMNS, UNSIGNED, Packed, block_count, require_format
 
 
 def text_of(format: Format) -> str:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from cdma.base.errors import ParameterError
-from cdma.gpu.extras import kernels_in
+from cdma.gpu.door import kernels_in
 
 from .coded import NUMBERS, Coded, Step, coded, quantised, sampling
 from .keeping import OUTSIDE, Keeping, Kept, Slot, Stays

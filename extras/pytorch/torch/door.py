@@ -28,9 +28,9 @@ from .swapping.policies import Cdma, SwapPolicy
 from .transport import Transport
 
 if TYPE_CHECKING:
-    from .streaming.transformers_cache import TransformersCache
+    from cdma.torch.hugging_face import Contexts, TransformersCache
+
     from .swapping.driven import Driven
-    from .trainer import Contexts
 
 _MOST = 1 << 60
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B", re.IGNORECASE)
@@ -228,7 +228,7 @@ def cache(
 
     tokens = Cache(depot, ahead, block)
     if "transformers" in sys.modules:
-        from .streaming.transformers_cache import TransformersCache
+        from cdma.torch.hugging_face import TransformersCache
 
         return TransformersCache(tokens)
     return tokens
@@ -275,7 +275,7 @@ def trainer_callback(
         within it: checkpoints have the model alone (``save_only_model=True``).
     """
     try:
-        from .trainer import Contexts
+        from cdma.torch.hugging_face import Contexts
     except ImportError:
         raise ToolError("a callback needs the package transformers: pip install transformers") from None
 

@@ -25,16 +25,25 @@ from torch import Tensor
 from cdma.base.errors import CdmaError
 from cdma.gpu.decoder import restored, restored_numbers
 from cdma.gpu.encoder import compress, compress_numbers
-from cdma.gpu.layout import current, words_in
+from cdma.gpu.layout import Packed, current, words_in
 from cdma.gpu.many import packed_many, restored_many
-from cdma.gpu.packed import Packed
 from cdma.hdl.spec.format import Format
 
-from .coded import Coded, Step, as_coded, integer_format, integers_of
+from .coded import (
+    REFRESH,
+    Coded,
+    Expected,
+    Step,
+    as_coded,
+    copies,
+    formats_of,
+    integer_format,
+    integers_of,
+    looked_at,
+)
 from .keeping import Slot, Stays
 from .ledger import MOST, Arriving, Entry, Ledger, Mail
 from .memory import cuda_stream, on_stream
-from .prediction import REFRESH, Expected, copies, formats_of, looked_at
 
 #: The kernels have words of whole bytes, so integers of 4 bits are not made on a GPU.
 _BITS = 8

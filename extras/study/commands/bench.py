@@ -19,7 +19,7 @@ from cdma.result import Columns, Result, Row, column, rows_result
 
 def _formats(arguments: argparse.Namespace) -> Result:
     from cdma.output import step_progress
-    from cdma.study.compare.format_bench import load_data, rows
+    from cdma.study.compare.comparison import load_data, rows
 
     for name in ("seed", "epochs"):
         if getattr(arguments, name) is not None and arguments.train is None:
@@ -263,7 +263,7 @@ _WORDS_COLUMNS: Columns = {
 
 
 def _words(arguments: argparse.Namespace) -> Result:
-    from cdma.study.compare.format_bench import word_laws
+    from cdma.study.compare.comparison import word_laws
 
     return rows_result(
         [asdict(law) for law in word_laws()],

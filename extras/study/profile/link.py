@@ -9,8 +9,8 @@ from functools import lru_cache
 
 from cdma.base.errors import ParameterError
 from cdma.sim.codec.fit import Fit, TensorProfile
-from cdma.study.system.assumptions import load_assumptions
 from cdma.study.system.engine_rate import DIRECTIONS
+from cdma.study.system.machine import load_assumptions
 from cdma.study.system.policies import KernelTimes
 from cdma.torch.swapping.policies import CostModel
 

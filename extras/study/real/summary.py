@@ -15,9 +15,8 @@ from cdma.result import Result
 from cdma.study.profile.link import Settings
 from cdma.study.profile.report import Report
 from cdma.study.svg import bar_chart
-from cdma.study.system.assumptions import load_assumptions
 from cdma.study.system.density_table import load_densities, with_run
-from cdma.study.system.machine import load_link, load_machine
+from cdma.study.system.machine import load_assumptions, load_link, load_machine
 from cdma.study.system.model import Model
 from cdma.study.system.networks import load_network, network_names, recorded_network
 from cdma.study.system.verdict import fastest, nearest_change

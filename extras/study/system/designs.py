@@ -25,10 +25,9 @@ from cdma.hdl.spec.format import Format
 from cdma.study.recorded import DATA
 from cdma.study.tuner.search import Space
 
-from .assumptions import load_assumptions
 from .density_table import load_densities, with_transformer
 from .layers import NUMBER_BYTES
-from .machine import Engine, load_link, load_machine
+from .machine import Engine, load_assumptions, load_link, load_machine
 from .model import Model
 from .networks import load_network
 

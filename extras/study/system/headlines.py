@@ -15,9 +15,8 @@ import numpy as np
 
 from cdma.base.toml_table import Table, TableError, read_toml
 
-from .assumptions import Assumptions, default_assumptions_path
 from .density_table import DensityTable
-from .machine import load_link, load_machine
+from .machine import Assumptions, default_assumptions_path, load_link, load_machine
 from .model import Model, Result, moments
 from .networks import load_network
 

@@ -10,9 +10,8 @@ from typing import Any
 from cdma.base.errors import ParameterError
 from cdma.base.toml_table import TableError, read_json_rows
 
-from .assumptions import Assumptions
 from .density_table import DensityTable
-from .machine import Machine, machine_names
+from .machine import Assumptions, Machine, machine_names
 from .model import Model
 from .networks import Network, network_names
 

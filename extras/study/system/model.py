@@ -9,10 +9,9 @@ from typing import Any
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.format import Format
 
-from .assumptions import Assumptions
 from .density_table import DensityTable
 from .feature_maps import ALGORITHMS, Compression
-from .machine import Machine
+from .machine import Assumptions, Machine
 from .networks import Network
 from .planner import StepPlanner
 from .policies import COMPRESSING, POLICIES, Situation, plan

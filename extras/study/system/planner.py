@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from .assumptions import Assumptions
 from .feature_maps import FeatureMap, copied_parts, feature_maps
-from .machine import Machine
+from .machine import Assumptions, Machine
 from .networks import INPUT, Network
 from .roofline import FLOAT_BYTES, backward, forward, update
 from .step import Step, StepTasks, Transfer, hold_gradients, hold_maps, memory_levels, simulate

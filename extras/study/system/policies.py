@@ -29,9 +29,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from cdma.study.system.machine import Kernels
 from cdma.torch.swapping.policies import CostModel
 
-from .assumptions import Kernels
 from .engine_rate import DIRECTIONS, measured_engine_laws, measured_shares, unit_bytes_per_s
 from .feature_maps import ALGORITHMS, Compression, FeatureMap
 from .planner import StepPlanner

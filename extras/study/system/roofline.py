@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from .assumptions import Compute
 from .layers import Layer
-from .machine import Gpu
+from .machine import Compute, Gpu
 from .networks import INPUT, Network
 
 #: Bytes of a parameter as the optimiser keeps it, of its gradient and its momentum, whatever type the layers compute with.

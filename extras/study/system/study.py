@@ -15,7 +15,6 @@ from cdma.base.errors import ParameterError
 from cdma.base.toml_table import read_toml
 from cdma.study.recorded import DATA
 
-from .assumptions import Assumptions
 from .density_table import DensityTable
 from .headlines import (
     CSWAP_MACHINES,
@@ -26,7 +25,7 @@ from .headlines import (
     best_ratio,
     headlines,
 )
-from .machine import Machine, load_link, load_machine
+from .machine import Assumptions, Machine, load_link, load_machine
 from .model import NO_ALGORITHM, Model, Result, moments
 from .networks import load_network
 from .policies import COMPRESSING, PARTS, without

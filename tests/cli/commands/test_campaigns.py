@@ -18,7 +18,7 @@ from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 from cdma.result import Result
 from cdma.verif.campaigns.faults import campaign as campaigns
-from cdma.verif.campaigns.faults.verdict import Tally, Verdict
+from cdma.verif.campaigns.faults.scene import Tally, Verdict
 from cdma.verif.campaigns.mutation.campaign import KILLED, SURVIVED
 from cdma.verif.campaigns.mutation.campaign import Verdict as Judgement
 from cdma.verif.campaigns.mutation.mutants import Mutant

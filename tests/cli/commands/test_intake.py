@@ -19,7 +19,7 @@ from cdma.commands.intake import command, record
 from cdma.synth.asic import netlist
 from cdma.verif.campaigns import regression
 from cdma.verif.campaigns.faults import campaign
-from cdma.verif.campaigns.faults.verdict import Tally, Verdict
+from cdma.verif.campaigns.faults.scene import Tally, Verdict
 from cdma.verif.campaigns.regression import Regression
 from cdma.verif.engine.design import EngineDesign
 from cdma.verif.simulator.simulate import Outcome

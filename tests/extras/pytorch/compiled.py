@@ -14,7 +14,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 import cdma
-from cdma.gpu import chain, checksum, compress_kernels, decoder, groups, plans
+from cdma.gpu import chain, checksum, decoder, encoder, groups, plans
 from cdma.gpu.layout import GROUPS, shape_of
 
 FORMATS = (
@@ -49,20 +49,20 @@ def _of_numbers() -> Iterator[tuple[Any, str, dict[str, Any]]]:
     for number in ("*fp32", "*bf16", "*fp16"):
         for keep in (False, True):
             own = {"source": number, "target": "*u8", "found": "*i64", "KEEP": keep}
-            yield compress_kernels.pack_kernel, "pack", own | {"scale": "fp32"}
+            yield encoder.pack_kernel, "pack", own | {"scale": "fp32"}
         yield decoder.unpack_kernel, "unpack", {"stream": "*u8", "target": number, "scale": "fp32"}
 
 
 def _of_words(format: cdma.Format) -> list[tuple[Any, str, dict[str, Any]]]:
     word, unit = f"*u{format.word_bits}", f"*u{format.stream_bits}"
     return [
-        (compress_kernels.count_kernel, "count", {"source": word}),
-        (compress_kernels.pack_kernel, "pack", {"source": word, "target": "*u8"}),
+        (encoder.count_kernel, "count", {"source": word}),
+        (encoder.pack_kernel, "pack", {"source": word, "target": "*u8"}),
         (decoder.unpack_kernel, "unpack", {"stream": "*u8", "target": word}),
         # Of many tensors a table stands in place of what is read and written.
-        (compress_kernels.count_kernel, "count", {"source": "*i64", "MANY": True}),
+        (encoder.count_kernel, "count", {"source": "*i64", "MANY": True}),
         (
-            compress_kernels.pack_kernel,
+            encoder.pack_kernel,
             "pack",
             dict.fromkeys(("source", "target"), "*i64") | {"MANY": True},
         ),

@@ -14,7 +14,7 @@ from pathlib import Path
 import triton
 
 import cdma
-from cdma.gpu import compress_kernels, decoder
+from cdma.gpu import decoder, encoder
 from cdma.gpu.layout import GROUPS, windows_of_block
 from tests.extras.pytorch.compiled import compiled_for_an_h100
 
@@ -52,7 +52,7 @@ def counted(name: str, kernel: str) -> tuple[float, int, int]:
     format = cdma.Format.preset(name)
     word, unit = f"*u{format.word_bits}", f"*u{format.stream_bits}"
     if kernel == "pack":
-        function, own = compress_kernels.pack_kernel, {"source": word, "target": unit}
+        function, own = encoder.pack_kernel, {"source": word, "target": unit}
     else:
         function, own = decoder.unpack_kernel, {"stream": unit, "target": word}
     made = compiled_for_an_h100(function, kernel, own | {"WHOLE": True}, format)

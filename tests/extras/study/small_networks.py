@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from cdma.base.toml_table import Table
-from cdma.study.system.assumptions import load_assumptions
 from cdma.study.system.density_table import DensityTable, LayerRecord, load_densities
 from cdma.study.system.feature_maps import Compression
-from cdma.study.system.machine import load_machine
+from cdma.study.system.machine import load_assumptions, load_machine
 from cdma.study.system.model import Model
 from cdma.study.system.networks import Network, load_network, read_network
 from cdma.study.system.planner import StepPlanner

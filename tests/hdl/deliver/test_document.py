@@ -26,7 +26,7 @@ from cdma.base.document import (
 )
 from cdma.hdl.blocks.memories import columns
 from cdma.hdl.codec.generate import codec_design
-from cdma.hdl.deliver.memories import MemoryGroup, memory_document, memory_groups, memory_row
+from cdma.hdl.deliver.datasheet import MemoryGroup, memory_document, memory_groups, memory_row
 from cdma.hdl.engine.generate import engine_design
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig

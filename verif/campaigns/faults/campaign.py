@@ -18,10 +18,9 @@ from .flips import flip_cases
 from .hostile import hostile_cases
 from .machine import Machine
 from .responses import abort_cases, reset_cases, response_cases
-from .scene import Scene, scene_names
+from .scene import Scene, Tally, Verdict, Wrong, scene_names
 from .stalls import stall_cases
 from .streams import BATCH, stream_cases
-from .verdict import Tally, Verdict, Wrong
 
 #: The one that needs an engine whose words in memories have checks; another has it with each code.
 _MEMORIES = "memories"

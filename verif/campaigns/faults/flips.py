@@ -17,8 +17,7 @@ from cdma.hdl.spec.records import Status
 from cdma.verif.engine.transfer import Transfer
 
 from .machine import Array
-from .scene import Scene
-from .verdict import Verdict, Wrong, judged
+from .scene import Scene, Verdict, Wrong, judged
 
 #: Flips of each kind in each memory of a scene.
 _EACH = 7

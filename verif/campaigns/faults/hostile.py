@@ -27,9 +27,8 @@ from cdma.verif.engine.memory import AROUND
 from cdma.verif.engine.transfer import Transfer, random_words, transfer
 
 from .machine import Channel, Machine, Pace, Side
-from .scene import compare
+from .scene import Silent, Verdict, Wrong, compare, judged
 from .software import Software
-from .verdict import Silent, Verdict, Wrong, judged
 
 #: The windows of both ports, the buffers of the honest software, and where the hostile software's begin. Of two pairs the
 #: honest one has what is below that.

@@ -21,9 +21,8 @@ from cdma.verif.engine.memory import GUARD
 from cdma.verif.engine.transfer import Transfer
 
 from .machine import Channel, Event
-from .scene import Scene
+from .scene import Scene, Silent, Verdict, Wrong
 from .software import ErrorRecord
-from .verdict import Silent, Verdict, Wrong
 
 #: Cycles in which an error must be in its registers once the completion is there.
 _LOGGED = 500

@@ -14,8 +14,7 @@ from cdma.hdl.spec.records import RECORD_BYTES, Status
 from cdma.verif.engine.transfer import Transfer
 
 from .machine import Channel, Event, Side
-from .scene import Scene
-from .verdict import Verdict, Wrong
+from .scene import Scene, Verdict, Wrong
 
 #: Cycles of the watchdog: more than the memories take, and than the software leaves the ring of completions full.
 _WATCHDOG = 400

@@ -22,9 +22,8 @@ from cdma.verif.engine.memory import GUARD
 from cdma.verif.engine.transfer import Transfer, random_words, stream_of
 
 from .machine import Machine, Pace
-from .scene import compare
+from .scene import Silent, Verdict, Wrong, compare
 from .software import Software
-from .verdict import Silent, Verdict, Wrong
 
 #: About how many bytes of raw data the longest stream stands for.
 _MOST_BYTES = 200

@@ -1,7 +1,7 @@
 """The codecs of the comparison on a GPU, with its own link: what a tensor takes to leave and come back.
 
 Run lengths and sparse rows are made of PyTorch's operations, which wait for sizes; the streams are those of
-:mod:`cdma.gpu.peers.sparse`.
+:mod:`cdma.gpu.peers.codecs`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch.nn.functional import pad
 
 from cdma.gpu.layout import where
 from cdma.gpu.measure import Timing, own, peers, require_cuda, seconds_of
-from cdma.gpu.peers.sparse import COLUMNS
+from cdma.gpu.peers.codecs import COLUMNS
 from cdma.hdl.spec.format import Format
 
 from .kernel_bench import KernelBench, Way, WrongRoundTrip, drawn, rows_of

@@ -14,9 +14,8 @@ from torch import Tensor
 from cdma.base.errors import ParameterError
 from cdma.gpu.decoder import decompress
 from cdma.gpu.encoder import compress
-from cdma.gpu.layout import INDEX_COLUMNS, block_count
+from cdma.gpu.layout import INDEX_COLUMNS, Packed, block_count
 from cdma.gpu.measure import require_cuda
-from cdma.gpu.packed import Packed
 from cdma.hdl.spec.format import PRESETS, Format
 from cdma.sim.codec import model
 from cdma.sim.codec.model import CorruptStream

@@ -20,7 +20,7 @@ from torch import Tensor
 from cdma.base.errors import CdmaError, ToolError
 from cdma.gpu.layout import where
 from cdma.torch.door import cache, stream
-from cdma.torch.networks.decoders import KeysAndValues, Shape, Stack
+from cdma.torch.networks.networks import KeysAndValues, Shape, Stack
 from cdma.torch.streaming.cache import Cache
 from cdma.torch.streaming.context import Stream
 from cdma.torch.streaming.states import States

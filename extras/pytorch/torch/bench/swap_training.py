@@ -15,8 +15,7 @@ from torch import Tensor, nn
 
 from cdma.base.errors import ToolError
 from cdma.torch.door import offload
-from cdma.torch.networks.networks import BUILDERS
-from cdma.torch.networks.swap_networks import GPT2, build, inputs, stored_weights
+from cdma.torch.networks.networks import BUILDERS, GPT2, build, inputs, stored_weights
 from cdma.torch.swapping.policies import Vdnn
 from cdma.torch.transport import Transport
 

@@ -36,7 +36,7 @@ def _run(arguments: argparse.Namespace) -> Result:
     if arguments.hostile is not None:
         return _hostile(arguments)
 
-    from cdma.gpu.extras import kernels_in
+    from cdma.gpu.door import kernels_in
     from cdma.output import warn
 
     check_densities(arguments.densities)
@@ -60,7 +60,7 @@ def _run(arguments: argparse.Namespace) -> Result:
 
 
 def _hostile(arguments: argparse.Namespace) -> Result:
-    from cdma.gpu.extras import kernels_in
+    from cdma.gpu.door import kernels_in
     from cdma.output import step_progress
 
     check_between("hostile", arguments.hostile, 1, 1 << 20)

@@ -35,7 +35,7 @@ def _run(arguments: argparse.Namespace) -> Result:
         raise ParameterError(f"link is {arguments.link:g} GB/s; it must be more than 0")
     measured = kernel_rows
     if arguments.cuda:
-        from cdma.gpu.extras import kernels_in
+        from cdma.gpu.door import kernels_in
 
         # Says what is missing, before anything imports it.
         kernels_in("measure").require_cuda()

@@ -44,7 +44,7 @@ def _run(arguments: argparse.Namespace) -> Result:
     # Says what is missing, before anything imports it.
     versions()
     from cdma.torch.bench.stream_bench import StreamBench, stream_rows
-    from cdma.torch.networks.decoders import Shape
+    from cdma.torch.networks.networks import Shape
 
     bench = StreamBench(
         Shape(arguments.layers, arguments.width, arguments.hidden),

@@ -11,9 +11,8 @@ import torch
 from torch import Tensor
 
 from cdma.hdl.spec.format import Format
-from cdma.torch.coded import Codec
+from cdma.torch.coded import Codec, Expected
 from cdma.torch.ledger import Arriving, Mail
-from cdma.torch.prediction import Expected
 from cdma.torch.transport import Copy, Transport, WrongReturn
 
 from .units import Bundle, StreamReport, bundled, elements_of, fitted

@@ -13,11 +13,10 @@ import torch
 from torch import Tensor, nn
 
 from cdma.door import fit
-from cdma.gpu.packed import Packed
+from cdma.gpu.layout import Packed
 from cdma.hdl.spec.format import Format
-from cdma.torch.coded import Codec, lossless_format, word_count
+from cdma.torch.coded import Codec, Expected, looked_at, lossless_format, pays, word_count
 from cdma.torch.memory import is_plain, layout_of
-from cdma.torch.prediction import Expected, looked_at, pays
 
 #: Modules that nobody calls: what is in them is read by who has them.
 _NEVER_CALLED = (nn.ParameterList, nn.ParameterDict)

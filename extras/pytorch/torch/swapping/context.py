@@ -18,12 +18,11 @@ from torch.autograd.profiler import record_function
 from torch.utils._pytree import tree_leaves
 
 from cdma.base.errors import ParameterError
-from cdma.gpu.packed import Packed
-from cdma.torch.coded import Codec
+from cdma.gpu.layout import Packed
+from cdma.torch.coded import REFRESH, Codec, Expected, formats_of, looked_at
 from cdma.torch.keeping import Keeping, Slot
 from cdma.torch.ledger import Arriving, Departures, Mail
 from cdma.torch.memory import CONVOLUTIONS, is_plain
-from cdma.torch.prediction import REFRESH, Expected, formats_of, looked_at
 from cdma.torch.transport import Copy, Transport, WrongReturn
 
 from .policies import Action, Learnt, Moment, Recompute, SwapPolicy

@@ -22,10 +22,10 @@ def _figures(arguments: argparse.Namespace) -> Result:
     from cdma.files import ready_directory, write_folder
     from cdma.output import status
     from cdma.study.real.record import recorded, recorded_names
-    from cdma.study.system.assumptions import load_assumptions
     from cdma.study.system.density_table import load_densities
     from cdma.study.system.figures import model_files
     from cdma.study.system.headlines import bands, load_ranges
+    from cdma.study.system.machine import load_assumptions
     from cdma.study.system.papers import comet_figures, pages
     from cdma.study.system.study import compare, study
 
@@ -62,7 +62,7 @@ def _list(arguments: argparse.Namespace) -> Result:
 
 
 def _assumptions(arguments: argparse.Namespace) -> Result:
-    from cdma.study.system.assumptions import default_assumptions_path
+    from cdma.study.system.machine import default_assumptions_path
 
     return Result(None, [default_assumptions_path().read_text(encoding="utf-8").rstrip("\n")])
 

@@ -233,8 +233,7 @@ _RESIDUALS: Columns = {
 
 
 def _residuals(arguments: argparse.Namespace) -> Result:
-    from cdma.study.system.assumptions import load_assumptions
-    from cdma.study.system.machine import load_machine
+    from cdma.study.system.machine import load_assumptions, load_machine
     from cdma.study.system.measured import machine_of, read_measured, residual_row, residuals
 
     found = list(

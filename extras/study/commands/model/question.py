@@ -65,10 +65,9 @@ def models_of(arguments: argparse.Namespace) -> list[Model]:
     """The networks on the machines that the parsed ``arguments`` name."""
     from dataclasses import replace
 
-    from cdma.study.system.assumptions import load_assumptions
     from cdma.study.system.density_table import with_run
     from cdma.study.system.headlines import NETWORKS
-    from cdma.study.system.machine import load_link, load_machine
+    from cdma.study.system.machine import load_assumptions, load_link, load_machine
     from cdma.study.system.model import Model
     from cdma.study.system.networks import load_network
 

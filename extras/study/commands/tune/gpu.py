@@ -125,7 +125,7 @@ def _run(arguments: argparse.Namespace) -> Result:
 
 
 def _subject(kernel: str, arguments: argparse.Namespace) -> Subject:
-    from cdma.gpu.extras import kernels_in
+    from cdma.gpu.door import kernels_in
 
     plan_type = kernels_in("plans").Plan
     from cdma.study.compare.card_launches import PLANS, Timed, Workload

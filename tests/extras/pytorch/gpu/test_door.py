@@ -13,7 +13,7 @@ from tests.extras.pytorch.interpreted import torch
 import cdma
 from cdma import gpu
 from cdma.base.errors import ToolError
-from cdma.gpu import door, extras, layout
+from cdma.gpu import door, layout
 from cdma.sim.codec import model
 from cdma.sim.codec.fit import fit as fit_on_host
 
@@ -107,7 +107,7 @@ def test_refusals(use, says):
 
 
 def decode(packed, **options):
-    return extras.kernels_in("decoder").decompress(packed.data, 40, FORMAT, **options)
+    return door.kernels_in("decoder").decompress(packed.data, 40, FORMAT, **options)
 
 
 def test_a_tensor_of_the_host_without_the_interpreter(monkeypatch):
@@ -134,7 +134,7 @@ def test_a_triton_that_is_missing_or_too_old(monkeypatch):
             if name == package:
                 raise ImportError(name)
 
-        monkeypatch.setattr(extras, "import_module", missing)
+        monkeypatch.setattr(door, "import_module", missing)
         with pytest.raises(gpu.MissingTriton, match=f"needs the package {package}: pip install"):
             gpu.compress(torch.ones(3))
 

@@ -15,10 +15,9 @@ from tests.extras.pytorch.interpreted import Waits, torch
 
 # isort: split
 import cdma
-from cdma.gpu import compress_kernels
 from cdma.gpu import decoder as decompress
-from cdma.gpu.compress_kernels import FLOCK
-from cdma.gpu.encoder import compress
+from cdma.gpu import encoder
+from cdma.gpu.encoder import FLOCK, compress
 from cdma.gpu.many import compress_many, decompress_many
 from cdma.sim.codec import model
 from cdma.sim.codec.words import word_dtype
@@ -52,10 +51,10 @@ def test_each_has_the_stream_of_one_by_itself(name, monkeypatch):
 
 def test_flocks_of_blocks_are_of_a_tensor_each(monkeypatch):
     """Tensors of as many blocks as a flock has, one more, and one less, behind others that move their begin."""
-    from cdma.gpu import compress_kernels
+    from cdma.gpu import encoder
     from cdma.gpu import encoder as single
 
-    monkeypatch.setattr(compress_kernels, "_FLOCK", type(compress_kernels._FLOCK)(2))
+    monkeypatch.setattr(encoder, "_FLOCK", type(encoder._FLOCK)(2))
     monkeypatch.setattr(single, "FLOCK", 2)
     format = cdma.Format(window=64)
     arrays = some(format, [4096 * blocks - 10 for blocks in (1, 2, 3, 1)])
@@ -227,13 +226,13 @@ class Card:
 @pytest.mark.parametrize("block", [FLOCK - 1, 3 * FLOCK, 5 * FLOCK + 7, 70 * FLOCK - 1])
 def test_what_is_added_up_is_what_was_decided(block, monkeypatch):
     rng = np.random.default_rng(block)
-    for name, value in vars(compress_kernels).copy().items():
+    for name, value in vars(encoder).copy().items():
         if name.startswith("_") and hasattr(value, "value"):
-            monkeypatch.setattr(compress_kernels, name, value.value)
+            monkeypatch.setattr(encoder, name, value.value)
         elif name in ("_begin_of", "_taken_before"):
-            monkeypatch.setattr(compress_kernels, name, value.fn)
+            monkeypatch.setattr(encoder, name, value.fn)
     for _ in range(100):
         takes = rng.integers(1, 9217, block + 1)
-        monkeypatch.setattr(compress_kernels, "tl", Card(rng, takes[:-1]).language())
-        begin = compress_kernels._begin_of(0, FLOCKS_AT, block, takes[-1])
+        monkeypatch.setattr(encoder, "tl", Card(rng, takes[:-1]).language())
+        begin = encoder._begin_of(0, FLOCKS_AT, block, takes[-1])
         assert (begin == takes[:-1].sum()).each == (True, True)

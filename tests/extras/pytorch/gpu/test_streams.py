@@ -14,9 +14,8 @@ import cdma
 from cdma.gpu import chain, checksum
 from cdma.gpu import decoder as decompress
 from cdma.gpu.checksum import crc_kernel
-from cdma.gpu.compress_kernels import FLOCK, count_kernel, pack_kernel
 from cdma.gpu.decoder import unpack_kernel
-from cdma.gpu.encoder import compress, waiting
+from cdma.gpu.encoder import FLOCK, compress, count_kernel, pack_kernel, waiting
 from cdma.gpu.layout import INDEX_COLUMNS, block_count
 from cdma.gpu.plans import arguments
 from cdma.gpu.tensors import analyse

@@ -8,7 +8,7 @@ from tests.extras.pytorch.interpreted import Waits, torch
 
 from torch import nn  # isort: skip
 from cdma.hdl.spec.format import Format
-from cdma.torch import context, on_card, prediction
+from cdma.torch import coded, context, on_card
 from cdma.torch import ledger as mail
 from cdma.torch.coded import Codec
 from cdma.torch.context import Saved
@@ -112,8 +112,8 @@ def test_a_stream_that_is_a_little_longer_has_space(packs, monkeypatch):
 
 def test_tensors_that_do_not_pay_stay_as_they_are_until_the_refresh(packs, monkeypatch):
     looked = []
-    analyse = prediction.analyse
-    monkeypatch.setattr(prediction, "analyse", lambda *these: looked.append(0) or analyse(*these))
+    analyse = coded.analyse
+    monkeypatch.setattr(coded, "analyse", lambda *these: looked.append(0) or analyse(*these))
     monkeypatch.setattr(on_card, "REFRESH", 4)
     passes, full = card(), numbers(1)
     kept_in_a_pass(passes, numbers(0.1))

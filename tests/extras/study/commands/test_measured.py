@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from cdma.study.system.assumptions import load_assumptions
-from cdma.study.system.machine import load_machine
+from cdma.study.system.machine import load_assumptions, load_machine
 from cdma.study.system.measured import machine_of, residuals
 from cdma.study.system.networks import load_network
 from tests.support.commands import Printed, Refused, Shown

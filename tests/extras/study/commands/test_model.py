@@ -9,7 +9,7 @@ import pytest
 
 from cdma.app import main
 from cdma.study.real.record import recorded
-from cdma.study.system.assumptions import default_assumptions_path
+from cdma.study.system.machine import default_assumptions_path
 from cdma.study.system.policies import POLICIES
 from tests.support.commands import Printed, Refused, Shown
 from tests.support.documents import MACHINE, written

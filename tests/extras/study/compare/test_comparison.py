@@ -22,6 +22,7 @@ from cdma.sim.codec.model import compress
 from cdma.sim.codec.number_types import quantise
 from cdma.sim.codec.software_bench import Codec, measure
 from cdma.study.compare import comparison, entropy
+from cdma.study.compare.comparison import BadSamples, load_data, rows
 from cdma.study.compare.entropy import (
     bounded,
     byte_bound,
@@ -35,7 +36,6 @@ from cdma.study.compare.entropy import (
     table_bound,
     transformed_within,
 )
-from cdma.study.compare.format_bench import BadSamples, load_data, rows
 from tests.support.stimuli import rectified
 
 

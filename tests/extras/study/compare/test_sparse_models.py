@@ -12,11 +12,11 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from cdma import CorruptStream
-from cdma.gpu.peers import sparse
+from cdma.gpu.peers import codecs
 from tests.support.paths import DOCS
 
 DOCUMENT = DOCS / "study" / "codecs.md"
-MODELS = {"rl": (sparse.runs_of, sparse.words_of_runs), "csr": (sparse.rows_of, sparse.words_of_rows)}
+MODELS = {"rl": (codecs.runs_of, codecs.words_of_runs), "csr": (codecs.rows_of, codecs.words_of_rows)}
 
 
 def run_lengths(words):
@@ -147,6 +147,6 @@ def test_streams_that_are_refused(name, stream, words, kind):
 
 
 def test_streams_that_no_compressor_writes_are_accepted():
-    assert sparse.words_of_runs(np.array([0, 1, 0, 2, 4], np.uint32), 4).tolist() == [0, 0, 0, 4]
+    assert codecs.words_of_runs(np.array([0, 1, 0, 2, 4], np.uint32), 4).tolist() == [0, 0, 0, 4]
     literal_zero = np.array(rows([0, 1], [3], [0]), np.uint32)
-    assert sparse.words_of_rows(literal_zero, 6).tolist() == [0] * 6
+    assert codecs.words_of_rows(literal_zero, 6).tolist() == [0] * 6

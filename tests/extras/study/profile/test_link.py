@@ -14,7 +14,7 @@ from cdma import ParameterError
 from cdma.sim.codec.fit import TensorProfile, profile
 from cdma.study.profile.files import BadTensorFile, find_tensors
 from cdma.study.profile.link import Hidden, Settings, Transfer
-from cdma.study.system.assumptions import load_assumptions
+from cdma.study.system.machine import load_assumptions
 from cdma.study.system.policies import KernelTimes
 from tests.support.stimuli import noise, safetensors, tensor
 

@@ -15,7 +15,7 @@ from cdma.base.cache import NoCache
 from cdma.base.toml_table import Table, TableError
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
-from cdma.study.compare.format_bench import word_laws
+from cdma.study.compare.comparison import word_laws
 from cdma.study.recorded import DATA
 from cdma.study.system import designs
 from cdma.study.system.density_table import with_run

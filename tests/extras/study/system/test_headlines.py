@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from cdma.base.toml_table import TableError
 from cdma.study.system import headlines as module
-from cdma.study.system.assumptions import default_assumptions_path, load_assumptions
 from cdma.study.system.headlines import (
     CSWAP_MACHINES,
     CSWAP_POLICIES,
@@ -25,7 +24,7 @@ from cdma.study.system.headlines import (
     load_ranges,
     variations,
 )
-from cdma.study.system.machine import Link
+from cdma.study.system.machine import Link, default_assumptions_path, load_assumptions
 from cdma.study.system.model import Model
 from cdma.study.system.policies import POLICIES
 from cdma.study.system.verdict import ACTIONS, NOTHING_FITS, verdict

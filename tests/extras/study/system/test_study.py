@@ -14,11 +14,10 @@ import pytest
 
 from cdma.base.errors import ParameterError
 from cdma.study.real.record import recorded, recorded_names
-from cdma.study.system.assumptions import load_assumptions
 from cdma.study.system.density_table import load_densities
 from cdma.study.system.figures import model_files
 from cdma.study.system.headlines import CSWAP_MACHINES, CSWAP_POLICIES, Band, Span, best_ratio
-from cdma.study.system.machine import load_machine
+from cdma.study.system.machine import load_assumptions, load_machine
 from cdma.study.system.model import Model
 from cdma.study.system.networks import load_network
 from cdma.study.system.papers import comet_figures, pages, relus_of

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cdma import ParameterError
-from cdma.study.compare.format_bench import load_data
+from cdma.study.compare.comparison import load_data
 from cdma.study.system.density_table import load_densities
 from cdma.study.training.observations import load_ratios
 from cdma.study.training.record import record
@@ -116,7 +116,7 @@ def test_the_images_are_normalised():
 
 @pytest.mark.slow
 def test_a_record_is_what_the_readers_read(tmp_path):
-    from cdma.torch.networks.swap_networks import build, stored_weights
+    from cdma.torch.networks.networks import build, stored_weights
 
     said = []
     schedule = Schedule(epochs=1, batch=500, probe=4, points=3)

@@ -10,8 +10,8 @@ import pytest
 
 from cdma.hdl.engine.pins import engine_ports
 from cdma.verif.campaigns.faults.campaign import CAMPAIGNS, OWN, Part, parts_of, run_part
+from cdma.verif.campaigns.faults.scene import OUTCOMES, Tally
 from cdma.verif.campaigns.faults.streams import KINDS
-from cdma.verif.campaigns.faults.verdict import OUTCOMES, Tally
 from cdma.verif.engine.design import SMALL, EngineDesign
 from tests.support.verilog_designs import faulty
 

@@ -15,8 +15,7 @@ from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.records import Status
 from cdma.verif.campaigns.faults.campaign import parts_of, run_part
 from cdma.verif.campaigns.faults.machine import Array, Machine, arrays_of
-from cdma.verif.campaigns.faults.scene import Scene
-from cdma.verif.campaigns.faults.verdict import Tally
+from cdma.verif.campaigns.faults.scene import Scene, Tally
 from cdma.verif.engine.design import SMALL, EngineDesign
 from cdma.verif.engine.transfer import Transfer
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from cdma.app import main
-from cdma.gpu import extras, measure
+from cdma.gpu import door, measure
 from cdma.gpu.measure import Timing
 from cdma.gpu.peers.codecs import available
 from cdma.torch.bench import kernel_bench
@@ -173,7 +173,7 @@ class _Measured:
 
 @pytest.fixture
 def _with_a_card(monkeypatch):
-    monkeypatch.setattr(extras, "kernels_in", lambda module: _Measured())
+    monkeypatch.setattr(door, "kernels_in", lambda module: _Measured())
     monkeypatch.setattr("cdma.torch.bench.hostile.hostile", _Measured().hostile)
 
 

@@ -35,8 +35,7 @@ def test_rows_show_what_each_policy_moves(shown: Shown) -> None:
 def test_the_command_names_what_there_is() -> None:
     from cdma.torch.bench.swap_bench import POLICIES, PRECISIONS
     from cdma.torch.commands.swap import FULL_SIZE_NAMES, POLICY_NAMES, PRECISION_NAMES, TOKEN_NAMES
-    from cdma.torch.networks.networks import FULL_SIZE
-    from cdma.torch.networks.swap_networks import GPT2
+    from cdma.torch.networks.networks import FULL_SIZE, GPT2
 
     assert list(POLICIES) == list(POLICY_NAMES)
     assert list(FULL_SIZE) == list(FULL_SIZE_NAMES)

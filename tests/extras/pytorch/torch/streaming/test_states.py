@@ -11,7 +11,7 @@ from torch import nn
 
 from cdma.base.errors import ParameterError
 from cdma.sim.codec.model import CorruptStream
-from cdma.torch import ledger, prediction, stream
+from cdma.torch import coded, ledger, stream
 from cdma.torch.coded import Codec
 from cdma.torch.streaming import states as states_of
 from cdma.torch.streaming.depot import Depot
@@ -247,8 +247,8 @@ def test_parameters_are_stepped_in_groups_and_those_that_stay_at_once(monkeypatc
 def test_a_step_waits_for_nothing_that_it_has_begun(monkeypatch):
     """A GPU that is far behind: lengths, verdicts and copies come when they are awaited, and not before."""
     training, looked, ages, puts = trained(torch.optim.Adam, 2), [], [], [0]
-    analyse, wait, put = prediction.analyse, ledger.Arriving.wait, Depot.put
-    monkeypatch.setattr(prediction, "analyse", lambda *these: looked.append(0) or analyse(*these))
+    analyse, wait, put = coded.analyse, ledger.Arriving.wait, Depot.put
+    monkeypatch.setattr(coded, "analyse", lambda *these: looked.append(0) or analyse(*these))
 
     def noted_put(self, *these):
         puts[0] += 1

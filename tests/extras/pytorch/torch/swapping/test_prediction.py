@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from cdma.torch import Cdma, offload, prediction
+from cdma.torch import Cdma, coded, offload
 from cdma.torch.coded import Codec
 from cdma.torch.swapping.context import Offload, Settings
 from tests.extras.pytorch.clockwork_link import ClockworkLink, HeldLink
@@ -126,8 +126,8 @@ def test_only_the_first_pass_and_every_hundredth_count_what_a_stream_would_store
         counted.append(context.report.passes)
         return original(flat, format)
 
-    original = prediction.analyse
-    monkeypatch.setattr(prediction, "analyse", analyse)
+    original = coded.analyse
+    monkeypatch.setattr(coded, "analyse", analyse)
     model = Dial()
     context = offload(model, Cdma())
     for _ in range(102):

@@ -84,10 +84,9 @@ def _simulate(
     design: Design, arguments: argparse.Namespace, given: Mapping[str, Any]
 ) -> tuple[Regression, Sequence[Reached] | None]:
     """Runs the tests, here or on other machines; what they reached is counted here alone."""
-    from cdma.verif.campaigns.campaign import verify_on_cluster
     from cdma.verif.campaigns.coverage.code import goals_of
     from cdma.verif.campaigns.coverage.goals import evaluate, read_samples
-    from cdma.verif.campaigns.regression import verify
+    from cdma.verif.campaigns.regression import verify, verify_on_cluster
 
     if arguments.scheduler is not None:
         return verify_on_cluster(design, arguments.scheduler, **given), None

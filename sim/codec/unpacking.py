@@ -1,4 +1,4 @@
-"""Finds the headers of a stream, cuts it into pieces, and counts the cycles of a plain decompressor.
+"""Finds the headers of a stream, and counts the cycles of a plain decompressor.
 
 Each header says how many words follow, and so where the next header is: a chain with one step per window. Many walkers
 share a long stream; each starts at the beginning of its own segment. All but the first start at a word that most likely
@@ -17,14 +17,14 @@ from math import isqrt
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 
 from .fit import Kinds, worst_circle
 from .headers import lengths_at
-from .words import Words, as_stream
+from .words import Words
 
 
 @dataclass(frozen=True)
@@ -216,20 +216,3 @@ def _steps(lengths: NDArray[Any], at: _Positions) -> NDArray[Any]:
         np.take(lengths, path[index - 1], out=step, mode="clip")
         np.add(path[index - 1], step, out=path[index])
     return path
-
-
-def split_packet(stream: ArrayLike, pieces: Sequence[int], format: Format) -> list[Words]:
-    """The streams of consecutive pieces of a packet; ``pieces`` has the raw words of each.
-
-    Every piece but the last is a whole number of windows, and gets the words of these windows. The last one gets what
-    is left, words too many among them. If the stream ends early, a piece gets what there is of it, which may be
-    nothing.
-    """
-    words = as_stream(stream, format)
-    windows = [-(-count // format.window) for count in pieces[:-1]]
-    ends = np.cumsum(windows, dtype=np.int64)
-    positions, end = find_headers(words, int(ends[-1]) + 1 if windows else 0, format)
-    # A header that does not fit the stream is part of its window all the same.
-    known = [*positions.tolist(), end]
-    cuts = [min(known[number] if number < len(known) else len(words), len(words)) for number in ends.tolist()]
-    return [words[begin:stop] for begin, stop in zip([0, *cuts], [*cuts, len(words)], strict=True)]

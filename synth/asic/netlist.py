@@ -233,15 +233,11 @@ class Structure:
 
 
 def structure_of(
-    circuit: Circuit,
-    *,
-    cache: Cache | None = None,
-    yosys: Yosys | None = None,
-    progress: Progress | None = None,
+    circuit: Circuit, *, cache: Cache | None = None, progress: Progress | None = None
 ) -> Structure:
     """Synthesises a circuit to gates of one bit, with memories whole, and looks at what came of it."""
     cache = cache or Cache()
-    yosys = yosys or find_yosys()
+    yosys = find_yosys()
     key = content_key(str(_REVISION), "structure", str(yosys), circuit.top, circuit.verilog)
     # Before anything else, because a value that is not driven may be optimised away.
     script = GATES.format(top=circuit.top).replace("flatten\n", "flatten\ntribuf\n")

@@ -26,8 +26,7 @@ from cdma.sim.engine.driver.driver import c_driver
 from cdma.sim.engine.memory import Memory
 from cdma.sim.engine.model import EngineModel
 from cdma.verif.engine.design import EngineDesign
-from docs.make_registers import HEADER, header
-from docs.verilog_excerpts import PAGE, page
+from docs.printed import HEADER, PAGE, header, page
 from tests.support.c_driver_library import CALL, READ, SIM, WARNINGS, WRITE, Io
 from tests.support.commands import Shown
 from tests.support.documents import blocks
@@ -37,7 +36,7 @@ from tests.support.paths import DOCS
 @pytest.mark.slow
 def test_the_module_is_as_it_is_printed_and_the_page_speaks_of_its_names() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    assert text == page(), "python -m docs.verilog_excerpts writes it anew"
+    assert text == page(), "python -m docs.printed writes it anew"
     _, module, said = re.split(r"^```verilog\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
     names = re.findall(r"`([a-z]+(?:_[a-z0-9]+)+)`", said)
     unknown = {name for name in names if not re.search(rf"\b{name}\b", module)}
@@ -157,7 +156,7 @@ def test_the_text_of_the_c_driver_is_the_file():
 
 
 def test_the_header_is_that_of_the_register_map():
-    assert HEADER.read_text(encoding="utf-8") == header(), "write it with: python docs/make_registers.py"
+    assert HEADER.read_text(encoding="utf-8") == header(), "write it with: python docs/printed.py"
 
 
 _REFUSALS = (

@@ -43,7 +43,6 @@ ARGUMENTS = {
     "study profile": "x.npy",
     "study model step": "--network alexnet",
     "study model tensors": "--network alexnet",
-    "study model trace": "step.json --network alexnet --policy cdma",
     "study model several": "--network alexnet",
     "study model residuals": "rows.json",
     "study model figures": "figures",

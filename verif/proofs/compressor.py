@@ -317,18 +317,6 @@ def _pace(config: str, codec: CodecConfig) -> Proof:
     )
 
 
-PROOFS = [
-    _storing("2 lanes, c = 1", _ZEROS),
-    _storing("2 lanes, c = 2", _VALUES),
-    _storing("4 lanes, c = 1", CodecConfig(Format(word_bits=2, window=8), lanes=4)),
-    _packing("2 lanes, c = 1", _ZEROS),
-    _packing("2 lanes, c = 2", _VALUES, quick=False),
-    _packing("4 lanes, c = 1", CodecConfig(Format(word_bits=4, window=4), lanes=4), quick=False),
-    _pace("2 lanes, c = 1", CodecConfig(Format(word_bits=4, window=4), lanes=2)),
-    _pace("2 lanes, c = 2", CodecConfig(Format(word_bits=4, window=4, code_bits=2), lanes=2)),
-]
-
-
 #: More groups than are ever inside.
 _GROUPS = 32
 
@@ -415,6 +403,14 @@ _SMALL = CodecConfig(Format(4, 8, levels=2, group=8), lanes=4)
 
 
 PROOFS = [
+    _storing("2 lanes, c = 1", _ZEROS),
+    _storing("2 lanes, c = 2", _VALUES),
+    _storing("4 lanes, c = 1", CodecConfig(Format(word_bits=2, window=8), lanes=4)),
+    _packing("2 lanes, c = 1", _ZEROS),
+    _packing("2 lanes, c = 2", _VALUES, quick=False),
+    _packing("4 lanes, c = 1", CodecConfig(Format(word_bits=4, window=4), lanes=4), quick=False),
+    _pace("2 lanes, c = 1", CodecConfig(Format(word_bits=4, window=4), lanes=2)),
+    _pace("2 lanes, c = 2", CodecConfig(Format(word_bits=4, window=4, code_bits=2), lanes=2)),
     Proof(
         name="group_store",
         config="4 lanes, words of 4 bits, groups of 8 windows of 8",

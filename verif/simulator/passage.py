@@ -254,10 +254,10 @@ def packets_of(cycles: Sequence[Cycle], prefix: str) -> list[list[Beat]]:
     return [packet for packet in packets if packet]
 
 
-def packet_row(packets: Sequence[Sequence[Beat]], title: str = "packets") -> Row:
+def packet_row(packets: Sequence[Sequence[Beat]]) -> Row:
     """A box for each packet."""
     return Row(
-        title,
+        "packets",
         [
             Box(
                 packet[0].first,
@@ -270,6 +270,6 @@ def packet_row(packets: Sequence[Sequence[Beat]], title: str = "packets") -> Row
     )
 
 
-def beat_row(packets: Sequence[Sequence[Beat]], spell: Callable[[Beat], str], title: str = "beats") -> Row:
+def beat_row(packets: Sequence[Sequence[Beat]], spell: Callable[[Beat], str]) -> Row:
     """A box for each beat, from the cycle in which it is offered."""
-    return Row(title, [Box(beat.first, beat.cycle, spell(beat)) for packet in packets for beat in packet])
+    return Row("beats", [Box(beat.first, beat.cycle, spell(beat)) for packet in packets for beat in packet])

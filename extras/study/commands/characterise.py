@@ -26,8 +26,7 @@ def _run(arguments: argparse.Namespace) -> Result:
     from cdma.files import ready_directory
     from cdma.study.compare.comparison import summarise
     from cdma.study.system.density_table import load_densities
-    from cdma.study.training.observations import figures, findings, load_ratios, over_training
-    from cdma.study.training.record import RECORDS
+    from cdma.study.training.observations import RECORDS, figures, findings, load_ratios, over_training
 
     if arguments.train is not None and arguments.records is not None:
         raise ParameterError("--records and --train are given; records are either read or made")
@@ -52,7 +51,7 @@ def _run(arguments: argparse.Namespace) -> Result:
 
 def _train(arguments: argparse.Namespace) -> None:
     from cdma.output import part_progress
-    from cdma.study.training.record import record
+    from cdma.study.training.observations import record
     from cdma.study.training.train import Schedule
 
     given = {name: value for name in _SCHEDULE if (value := getattr(arguments, name)) is not None}

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cdma.base.errors import ParameterError
 from cdma.command import ROWS, Command, option
 from cdma.result import Result
-
-from .model.question import count
+from cdma.study.commands.model.modes import count
 
 if TYPE_CHECKING:
     from cdma.study.real.record import Record

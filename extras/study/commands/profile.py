@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from cdma.base.document import Table
 from cdma.command import Command, flag, option
 from cdma.result import Result
-
-from .model.question import count, positive, time
+from cdma.study.commands.model.modes import count, positive, time
 
 if TYPE_CHECKING:
     from cdma.sim.codec.fit import TensorProfile

@@ -185,29 +185,6 @@ def _as_measured(network: Network, row: Measured) -> Network:
     return replace(network, batch=row.batch, number_type=kind, layers=layers)
 
 
-def cited(model: Model, rows: Sequence[Measured]) -> str | None:
-    """What was measured of a network on the card of a machine, in one sentence; None if nothing was."""
-    mine = [row for row in rows if row.ms is not None and _is_of(row, model)]
-    if not mine:
-        return None
-    cases = dict.fromkeys(row.case for row in mine)
-    return "; ".join(_sentence(case, [row for row in mine if row.case == case]) for case in cases) + "."
-
-
-def _is_of(row: Measured, model: Model) -> bool:
-    name = model.machine.name.partition("/")[0]
-    return modelled_name(row.network) == model.network.name and any(
-        part in row.card and machine == name for part, machine in _CARDS.items()
-    )
-
-
-def _sentence(case: tuple[str, str, int, str], rows: Sequence[Measured]) -> str:
-    card, network, batch, precision = case
-    by_time = sorted(rows, key=lambda row: row.ms or 0.0)
-    steps = ", ".join(f"{row.policy} {row.ms:.1f} ms" for row in by_time)
-    return f"measured on {card}, {network}, batch {batch}, {precision}: {steps}"
-
-
 def residual_row(one: Residual) -> dict[str, Any]:
     """A residual as a row."""
     return {**asdict(one), "off": one.off}

@@ -1,6 +1,4 @@
-"""A step's timeline in the trace event format, which Perfetto and chrome://tracing show.
-
-A network from a PyTorch module: exported by ``torch.export``, one layer for each operation that computes something.
+"""A network from a PyTorch module: exported by ``torch.export``, one layer for each operation that computes something.
 
 Operations that give the same numbers another shape (views, transpositions, parts) stand for what they read, so a layer that
 reads a part reads the whole map. Parameters count where the layer that reads them is first met. What has no kind of layer
@@ -19,33 +17,6 @@ from cdma.torch.extras import require
 
 from .layers import Layer, Shape
 from .networks import INPUT, Network
-from .step import QUEUES, Step
-
-
-def trace_events(step: Step) -> dict[str, Any]:
-    """Returns one track for each queue, and the device memory as a counter; times are in microseconds."""
-    tracks: list[dict[str, Any]] = [
-        {"name": "thread_name", "ph": "M", "pid": 1, "tid": index, "args": {"name": queue}}
-        for index, queue in enumerate(QUEUES)
-    ]
-    spans = [
-        {
-            "name": task.name,
-            "ph": "X",
-            "pid": 1,
-            "tid": QUEUES.index(task.queue),
-            "ts": 1e6 * span.start,
-            "dur": 1e6 * (span.end - span.start),
-            "args": {"dram_bytes": task.dram_bytes, "seconds_alone": task.seconds},
-        }
-        for task, span in zip(step.tasks, step.spans, strict=True)
-    ]
-    memory = [
-        {"name": "device memory", "ph": "C", "pid": 1, "ts": 1e6 * time, "args": {"bytes": used}}
-        for time, used in step.memory
-    ]
-    return {"traceEvents": [*tracks, *spans, *memory], "displayTimeUnit": "ms"}
-
 
 #: The batch of the example: two, so that nothing takes it for a size that does not matter.
 _EXAMPLE = 2
@@ -87,42 +58,36 @@ _KINDS = {
 }
 
 #: Operations after which the numbers, or a part of them, are the same. A mask and a factor change no exponent that matters.
-_SAME = (
-    *(
-        "view",
-        "reshape",
-        "flatten",
-        "permute",
-        "transpose",
-        "t",
-        "unsqueeze",
-        "squeeze",
-        "contiguous",
-        "clone",
-    ),
-    *(
-        "expand",
-        "slice",
-        "select",
-        "getitem",
-        "split",
-        "split_with_sizes",
-        "chunk",
-        "unbind",
-        "unflatten",
-        "alias",
-    ),
-    *(
-        "masked_fill",
-        "where",
-        "div",
-        "to",
-        "detach",
-        "_assert_tensor_metadata",
-        "identity",
-        "lift_fresh_copy",
-    ),
-)
+_SAME = [
+    "view",
+    "reshape",
+    "flatten",
+    "permute",
+    "transpose",
+    "t",
+    "unsqueeze",
+    "squeeze",
+    "contiguous",
+    "clone",
+    "expand",
+    "slice",
+    "select",
+    "getitem",
+    "split",
+    "split_with_sizes",
+    "chunk",
+    "unbind",
+    "unflatten",
+    "alias",
+    "masked_fill",
+    "where",
+    "div",
+    "to",
+    "detach",
+    "_assert_tensor_metadata",
+    "identity",
+    "lift_fresh_copy",
+]
 
 #: Operations whose result does not depend on the numbers that they read.
 _CONSTANT = ("full_like", "zeros_like", "ones_like", "empty_like")

@@ -70,8 +70,6 @@ class Verdict:
     present: dict[str, float]
     #: By the same names; None if the action is the same from 1/64 to 64 times of the present value.
     changes_at: dict[str, Change | None]
-    #: What was measured of it, in a sentence, if something was.
-    measured: str | None = None
 
     def __str__(self) -> str:
         changes = [
@@ -84,7 +82,7 @@ class Verdict:
         return (
             f"{self.network} on {self.machine}, batch {self.batch}: {self.action}: {self.reason}; "
             f"{'; '.join(changes)}."
-        ) + (f" {self.measured[0].upper()}{self.measured[1:]}" if self.measured else "")
+        )
 
 
 def verdict(

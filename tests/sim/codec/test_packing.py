@@ -23,13 +23,14 @@ from cdma.sim.codec.headers import from_memory, packing_cycles, shared_cycles, t
 from cdma.sim.codec.model import CorruptStream, compress_words, model_of, places_of, windows_of
 from cdma.sim.codec.number_types import LAYOUTS, arrange, convert
 from cdma.sim.codec.software import Kernels, compress_nibbles, decompress_nibbles
-from cdma.sim.codec.unpacking import split_packet, unpacking_cycles, worst_streams
+from cdma.sim.codec.unpacking import unpacking_cycles, worst_streams
 from cdma.sim.codec.words import Words, word_dtype
 from cdma.study.recorded import recorded_samples
 from cdma.verif.stream.codec import stimulus
 from tests.support.codec_bench import CONFIGS, random_words
 from tests.support.native import build, compiler, load
 from tests.support.stimuli import packet_shape
+from tests.support.stream_pieces import split_packet
 
 STANDARD = CodecConfig()
 PACKING_CONFIGS = [

@@ -20,9 +20,15 @@ from cdma.app import main
 from cdma.base.errors import CdmaError, ToolError
 from cdma.base.spread import Lost
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.verif.campaigns import campaign, regression
-from cdma.verif.campaigns.campaign import Campaign, verify_on_cluster
-from cdma.verif.campaigns.regression import Regression, plan_of, replay_command, verify
+from cdma.verif.campaigns import regression
+from cdma.verif.campaigns.regression import (
+    Campaign,
+    Regression,
+    plan_of,
+    replay_command,
+    verify,
+    verify_on_cluster,
+)
 from cdma.verif.campaigns.soak import soak as soaks
 from cdma.verif.campaigns.soak.soak import Case
 from cdma.verif.engine.design import ENGINE_PLAN, SMALL, EngineDesign
@@ -65,17 +71,17 @@ def test_kept_parts_come_first_and_are_not_run_again() -> None:
 def test_kept_parts_are_of_the_benches_that_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[int] = []
     for benches in ("old", "old", "new"):
-        monkeypatch.setattr(campaign, "_benches_key", lambda benches=benches: benches)
+        monkeypatch.setattr(regression, "_benches_key", lambda benches=benches: benches)
         list(_campaign(ran, []).results([1]))
     assert ran == [1, 1]
 
 
 def test_the_benches_are_sources_of_every_kind() -> None:
-    root = Path(campaign.__file__).parents[2]
+    root = Path(regression.__file__).parents[2]
     found = {
         path.suffix
-        for name in campaign._BENCHES
-        for kind in campaign._SOURCES
+        for name in regression._BENCHES
+        for kind in regression._SOURCES
         for path in (root / name).rglob(kind)
     }
     assert found == {".py", ".cpp", ".sv"}
@@ -156,7 +162,7 @@ def test_a_test_whose_job_is_lost_has_failed(
         for index, _ in enumerate(items):
             yield index, Lost("its worker died")
 
-    monkeypatch.setattr(campaign, "spread", lost)
+    monkeypatch.setattr(regression, "spread", lost)
     assert main(["verify", "compressor", "--tests", "lengths", "--dask", "tcp://a:1", "--json"]) == 1
     (row,) = json.loads(capsys.readouterr().out)["tests"]
     assert row["failure"] == "the run was lost: its worker died"

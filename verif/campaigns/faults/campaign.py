@@ -11,7 +11,7 @@ from zlib import crc32
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.options import MEMORY_CODES
-from cdma.verif.campaigns.campaign import Campaign
+from cdma.verif.campaigns.regression import Campaign
 from cdma.verif.engine.design import EngineDesign
 
 from .flips import flip_cases

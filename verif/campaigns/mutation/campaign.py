@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cdma.base.errors import CdmaError, ParameterError
-from cdma.verif.campaigns.campaign import Campaign
-from cdma.verif.campaigns.regression import plan_of, verify
+from cdma.verif.campaigns.regression import Campaign, plan_of, verify
 from cdma.verif.simulator.simulate import Design, Outcome
 
 from .mutants import Mutant, broken_rules, draw, is_equivalent, mutated_verilog

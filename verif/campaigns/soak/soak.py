@@ -19,8 +19,7 @@ from cdma.hdl.spec.engine import LOSSY, EngineConfig
 from cdma.hdl.spec.format import PRESETS, Format
 from cdma.hdl.spec.options import AXCACHE, MEMORY_CODES, NO_CLOCKS, PROTECTIONS, SIDEBAND_TARGETS
 from cdma.hdl.spec.stage import NUMBERS, STAGES, StageConfig
-from cdma.verif.campaigns.campaign import Campaign
-from cdma.verif.campaigns.regression import design_of, plan_of, replay_command, verify
+from cdma.verif.campaigns.regression import Campaign, design_of, plan_of, replay_command, verify
 from cdma.verif.simulator.simulate import Design, Outcome
 from cdma.verif.simulator.toolchain import find_verilator
 

@@ -122,10 +122,10 @@ def _check_count(what: str, found: int, expected: int, length: int) -> None:
         raise CorruptStream(kind, length, f"{what} {found} words of a stream of {length}, not {expected}")
 
 
-def learn_format(words: Words, word_bits: int, code_bits: int, window: int = 32) -> Format:
+def learn_format(words: Words, word_bits: int, code_bits: int) -> Format:
     """Returns the frequent-value format whose table has the most frequent words of a tensor."""
     values = frequent_values(words, (1 << code_bits) - 1)
-    return Format(word_bits=word_bits, window=window, code_bits=code_bits, values=values)
+    return Format(word_bits=word_bits, code_bits=code_bits, values=values)
 
 
 class MissingCodec(CdmaError, ImportError):

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from cdma.command import Command, Option, option
 from cdma.result import Result
+from cdma.study.commands.model.modes import ASSUMPTIONS, densities_named
 
-from .modes import RESIDUALS, SEVERAL, STEP, TENSORS, TRACE
-from .question import ASSUMPTIONS, densities_named
+from .modes import RESIDUALS, SEVERAL, STEP, TENSORS
 
 if TYPE_CHECKING:
     from cdma.hdl.spec.engine import EngineConfig
@@ -201,6 +201,6 @@ COMMAND = Command(
     "what compression buys a network on a machine",
     "Evaluate the training of networks under policies of offloading. Each mode explains itself: cdma study model MODE "
     "--help. docs/study/model.md says what is measured, what is recorded and what is assumed.",
-    commands=[STEP, TENSORS, TRACE, SEVERAL, RESIDUALS, _FIGURES, _NAMES, _TABLE, _MEASURE],
+    commands=[STEP, TENSORS, SEVERAL, RESIDUALS, _FIGURES, _NAMES, _TABLE, _MEASURE],
     title="modes",
 )

@@ -1,25 +1,153 @@
-"""Modes of ``cdma study model``: a step of training by policy, by map, and as a timeline; several devices on several
-links; and the model beside measured steps."""
+"""Modes of ``cdma study model``: a step of training by policy and by map; several devices on several links; and the
+model beside measured steps. What they ask about: networks on machines, and the assumptions of the model.
+"""
 
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdma.command import ROWS, Command, option
-from cdma.files import ready_file, write_text
+from cdma.base.errors import ParameterError
+from cdma.command import ROWS, Command, Option, option
 from cdma.result import Columns, Result, column, named, rows_result
 
-from .question import ALGORITHMS, ASSUMPTIONS, densities_named, models_of, question
-
+if TYPE_CHECKING:
+    from cdma.study.system.density_table import DensityTable
+    from cdma.study.system.model import Model
+    from cdma.study.system.networks import Network
 if TYPE_CHECKING:
     from cdma.study.system.networks import Network
     from cdma.study.system.verdict import Verdict
+
+
+def question(*, one: bool = False) -> list[Option | tuple[Option, ...]]:
+    """The options that :func:`models_of` reads: for ``one`` network on one machine, or several."""
+    many = "" if one else "+"
+    named = "a layer table by name, or a TOML file" if one else "layer tables by name, or TOML files"
+    all_named = named if one else f"{named} (default: the seven of the papers' figures)"
+    machines = "a name, or a TOML file" if one else "names, or TOML files"
+    source = (
+        option(f"--network NET{many}", all_named, required=one),
+        option("--module PKG:FACTORY", "a network traced from the PyTorch module that this function makes; needs the extra "
+            "torch"),
+    )  # fmt: skip
+    return [
+        source,
+        option("--input SHAPE", "with --module: one input, without the batch, as 3x224x224, or 128:int for symbols"),
+        option("--like NET", "with --module: whose recorded densities its layers take, also those of a network of cdma "
+            "study collect (default vgg; transformer for transformers)", "vgg"),
+        option(f"--machine M{many}", machines, "titan_xp" if one else ["titan_xp"]),
+        option(f"--link LINK{many}", "in the place of the machine's own link"),
+        option("--d2h GB/S", "peak rate of the link from the device to the host (default: the link's)", positive),
+        option("--h2d GB/S", "peak rate of the link from the host back (default: the link's)", positive),
+        option("--batch N", "images of a step (default: the network's)", int),
+        *ASSUMPTIONS,
+    ]  # fmt: skip
+
+
+#: The option that chooses codecs.
+ALGORITHMS = option(
+    "--algorithm A+", "codecs: zv, rl, zl, zl_hw for zlib as fast as known hardware, or fields for codes of the exponent",
+    ["zv", "rl", "zl"],
+)  # fmt: skip
+#: What the model takes for granted.
+ASSUMPTIONS = (
+    option("--densities SOURCE", "recorded, slides (AlexNet's densities on the slides of cDMA), or a JSON file", str,
+        default="recorded"),
+    option("--assumptions FILE", "TOML file that changes assumptions of the model", Path),
+)  # fmt: skip
+
+
+def densities_named(source: str) -> DensityTable:
+    """The densities that come with the package under a name, or those of a file."""
+    from cdma.study.system.density_table import bundled_densities, load_densities, with_transformer
+
+    return with_transformer(load_densities(bundled_densities().get(source, Path(source))))
+
+
+def models_of(arguments: argparse.Namespace) -> list[Model]:
+    """The networks on the machines that the parsed ``arguments`` name."""
+
+    from cdma.study.system.density_table import with_run
+    from cdma.study.system.headlines import NETWORKS
+    from cdma.study.system.machine import load_assumptions, load_link, load_machine
+    from cdma.study.system.model import Model
+    from cdma.study.system.networks import load_network
+
+    assumptions = load_assumptions(arguments.assumptions)
+    densities, lines = with_run(densities_named(arguments.densities)), densities_named("recorded")
+    if arguments.module is not None:
+        networks = [_traced(arguments)]
+    else:
+        networks = [load_network(name) for name in _listed(arguments.network) or NETWORKS]
+    known = {**lines.networks, **densities.networks}
+    for network in networks:
+        if network.densities not in known:
+            raise ParameterError(
+                f"network {network.name} has densities = {network.densities!r}; it must be one of {', '.join(known)}"
+            )
+    if arguments.batch is not None:
+        if arguments.batch < 1:
+            raise ParameterError(f"batch is {arguments.batch}; it must be a whole number, 1 or more")
+        networks = [replace(network, batch=arguments.batch) for network in networks]
+    machines = [load_machine(name) for name in _listed(arguments.machine)]
+    if arguments.link:
+        links = [load_link(name) for name in _listed(arguments.link)]
+        machines = [machine.with_link(link) for machine in machines for link in links]
+    if arguments.d2h is not None or arguments.h2d is not None:
+        machines = [
+            machine.with_link(machine.link.with_rates(arguments.d2h, arguments.h2d)) for machine in machines
+        ]
+    return [
+        Model(network, machine, assumptions, densities, lines) for machine in machines for network in networks
+    ]
+
+
+def _listed(names: str | list[str] | None) -> list[str]:
+    return [names] if isinstance(names, str) else names or []
+
+
+def _traced(arguments: argparse.Namespace) -> Network:
+    from cdma.study.system.traced import trace_named
+
+    if arguments.input is None:
+        raise ParameterError("module is given without input, the shape of one input of the module")
+    return trace_named(arguments.module, arguments.input, arguments.batch or 32, arguments.like)
+
+
+def positive(text: str) -> float:
+    """A number that is more than 0, such as a rate."""
+    return _number(text, zero=False)
+
+
+def time(text: str) -> float:
+    """A number that is 0 or more."""
+    return _number(text, zero=True)
+
+
+def count(text: str) -> int:
+    """A whole number that is 1 or more."""
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, 1 or more")
+    return int(text)
+
+
+def _number(text: str, *, zero: bool) -> float:
+    import math
+
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or value < 0 or (value == 0 and not zero):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number, {'0 or more' if zero else 'more than 0'}"
+        )
+    return value
+
 
 _STEPS: Columns = {
     **named("network", "machine", "policy", "algorithm"),
@@ -43,7 +171,6 @@ _TENSORS: Columns = {
 
 def _step(arguments: argparse.Namespace) -> Result:
     from cdma.output import status
-    from cdma.study.system.measured import cited, read_measured
     from cdma.study.system.policies import COMPRESSING, POLICIES
     from cdma.study.system.verdict import verdict
 
@@ -55,15 +182,12 @@ def _step(arguments: argparse.Namespace) -> Result:
     ]
     rows: list[dict[str, Any]] = []
     verdicts: list[Verdict] = []
-    measured = read_measured(arguments.measured)
     models = models_of(arguments)
     with status() as say:
         for model in models:
             found = model.evaluate_all(policies, arguments.algorithm, say)
             say(f"{model.network.name} on {model.machine.name}: verdict")
-            verdicts.append(
-                replace(verdict(model, policies, arguments.algorithm), measured=cited(model, measured))
-            )
+            verdicts.append(verdict(model, policies, arguments.algorithm))
             rows += [{**asdict(row), "verdict": asdict(verdicts[-1])} for row in found]
     return Result(rows, [*rows_result(rows, _STEPS, 4, _network_and_machine).parts, *map(str, verdicts)])
 
@@ -86,17 +210,6 @@ def _network_and_machine(row: dict[str, Any]) -> tuple[str, str]:
     return row["network"], row["machine"]
 
 
-def _trace(arguments: argparse.Namespace) -> Result:
-    from cdma.files import ready_file, write_text
-    from cdma.study.system.traced import trace_events
-
-    ready_file(arguments.file)
-    (model,) = models_of(arguments)
-    step = model.step(arguments.policy, arguments.algorithm, 0.5)
-    write_text(arguments.file.parent, arguments.file.name, json.dumps(trace_events(step)))
-    return Result(None)
-
-
 STEP = Command(
     "step",
     "a step of training under every policy, and a verdict",
@@ -108,8 +221,6 @@ STEP = Command(
             *question(),
             option("--policy P+", "only these policies (default: all)"),
             ALGORITHMS,
-            option("--measured FILE+", "what cdma bench swap --json printed, which verdicts then cite for the machine's "
-                "card", Path, default=[]),
         ),
         "": (ROWS,),
     },
@@ -124,23 +235,6 @@ TENSORS = Command(
     {"question": (*question(), ALGORITHMS), "": (ROWS,)},
     ["--network vgg16"],
 )
-TRACE = Command(
-    "trace",
-    "the timeline of one step, for Perfetto",
-    "Write the timeline of one step, in the middle of the training, as a trace for Perfetto or chrome://tracing.",
-    _trace,
-    {
-        "": (option("file FILE", "where to write it, as JSON", Path),),
-        "question": (
-            *question(one=True),
-            option("--policy P", "what is offloaded, and what compresses it", required=True),
-            option("--algorithm A", "the codec", "zv"),
-        ),
-    },
-    ["step.json --network vgg16 --policy cdma"],
-)
-
-
 _SEVERAL: Columns = {
     **named("network", "machine", "policy", "algorithm", "bottleneck"),
     "the next one": column("next_bottleneck"),
@@ -158,8 +252,6 @@ def _several(arguments: argparse.Namespace) -> Result:
     from cdma.study.system.model import usable
     from cdma.study.system.study import several
 
-    if arguments.plot is not None:
-        ready_file(arguments.plot, (".svg",))
     rows: list[dict[str, Any]] = []
     models = models_of(arguments)
     with status() as say:
@@ -168,31 +260,8 @@ def _several(arguments: argparse.Namespace) -> Result:
                 for devices, links in product(arguments.devices, arguments.links):
                     say(f"{model.network.name}: {devices} devices on {links} links, {policy} {algorithm}")
                     rows.append(asdict(several(model, policy, algorithm, devices, links)))
-    if arguments.plot is not None:
-        write_text(arguments.plot.parent, arguments.plot.name, _picture(rows))
     return rows_result(
         rows, _SEVERAL, 6, lambda row: [row[name] for name in ("network", "machine", "policy", "algorithm")]
-    )
-
-
-def _picture(rows: Sequence[dict[str, Any]]) -> str:
-    """The computation's part of the step, over links per device: how often the links are enough."""
-    from cdma.study.svg import Line, line_chart
-
-    lines: dict[str, dict[float, float]] = {}
-    for row in rows:
-        name = f"{row['network']}, {row['policy']}"
-        lines.setdefault(name, {})[row["links"] / row["devices"]] = row["efficiency"]
-    return line_chart(
-        "Part of a step in which devices compute, by links per device",
-        [
-            Line(name, sorted(points), [points[x] for x in sorted(points)], dashed="vdnn" in name)
-            for name, points in lines.items()
-        ],
-        x_label="links per device",
-        y_label="part of the step",
-        y_most=1.0,
-        square_root=True,
     )
 
 
@@ -210,10 +279,7 @@ SEVERAL = Command(
             option("--policy P+", "policies", ["vdnn_all", "cdma"]),
             ALGORITHMS,
         ),
-        "output": (
-            ROWS,
-            option("--plot FILE", "also draw the computation's part of the step over the links of a device (.svg)", Path),
-        ),
+        "output": (ROWS,),
     },
     ["--network vgg16 --devices 1 4 --links 1 2"],
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""``cdma study model residuals``, ``pictures`` and ``step --measured``: the model beside rows of ``cdma bench swap``."""
+"""``cdma study model residuals``: the model beside rows of ``cdma bench swap``."""
 
 from __future__ import annotations
 
@@ -101,28 +101,6 @@ def read_rows(rows: list[dict[str, Any]]) -> list[Any]:
     from cdma.study.system.measured import _row
 
     return [_row(Path("rows.json"), one) for one in rows]
-
-
-def test_a_verdict_cites_what_was_measured(rows: str, tmp_path: Path, shown: Shown) -> None:
-    quick = tmp_path / "quick.toml"
-    quick.write_text("[training]\nmoments = 1\n")
-    asked = [
-        "study",
-        "model",
-        "step",
-        "--network",
-        "alexnet",
-        "--policy",
-        "none",
-        "--assumptions",
-        str(quick),
-    ]
-    cited = (
-        f"Measured on {CARD}, alexnet224, batch 64, tf32: plain 20.0 ms, lms 25.0 ms, cdma 30.0 ms, vdnn_all 40.0 ms; "
-        f"measured on {CARD}, alexnet224, batch 128, tf32: cdma 55.0 ms."
-    )
-    assert cited in shown(*asked, "--machine", "h100", "--measured", rows)
-    assert "Measured" not in shown(*asked, "--machine", "titan_xp", "--measured", rows)
 
 
 @pytest.mark.parametrize(

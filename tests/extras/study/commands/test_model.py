@@ -68,32 +68,18 @@ def test_own_files(
     assert "\n[net]    mine" in capsys.readouterr().out, "a name is no markup"
 
 
-def test_trace_file(quick: list[str], tmp_path: Path) -> None:
-    path = tmp_path / "trace.json"
-    assert main(["study", "model", "trace", str(path), *quick, "--policy", "cdma"]) == 0
-    assert json.loads(path.read_text())["traceEvents"]
-
-
-def test_a_trace_in_no_folder_is_refused(quick: list[str], tmp_path: Path, refused: Refused) -> None:
-    said = refused("study", "model", "trace", tmp_path / "deep" / "trace.json", *quick, "--policy", "cdma")
-    assert f"there is no directory {tmp_path / 'deep'}" in said
-    assert not (tmp_path / "deep").exists()
-
-
 def test_names_and_assumptions_are_shown(shown: Shown) -> None:
     assert "vgg16" in shown("study", "model", "list", "--quiet")
     assert shown("study", "model", "assumptions", "--quiet") == default_assumptions_path().read_text()
 
 
 def test_several_devices_and_links(
-    quick: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], printed: Printed
+    quick: list[str], capsys: pytest.CaptureFixture[str], printed: Printed
 ) -> None:
     asked = ["study", "model", "several", *quick, "--devices", "1", "2", "--links", "1", "4"]
-    picture = tmp_path / "several.svg"
-    rows = printed(*asked, "--policy", "cdma", "--algorithm", "zv", "--plot", str(picture))
+    rows = printed(*asked, "--policy", "cdma", "--algorithm", "zv")
     assert [(row["devices"], row["links"]) for row in rows] == [(1, 1), (1, 4), (2, 1), (2, 4)]
     assert all(row["bottleneck"] != row["next_bottleneck"] for row in rows)
-    assert "<polyline" in picture.read_text(encoding="utf-8")
     assert main(asked) == 0
     out = capsys.readouterr().out
     assert "vdnn_all" in out
@@ -115,7 +101,6 @@ def test_several_devices_and_links(
         ("step --module math:sin", "module is given without input"),
         ("several --devices 0", "devices is 0; it must be from 1 to 64"),
         ("several --links 65", "links is 65; it must be from 1 to 64"),
-        ("several --plot x.png", "x.png has no ending .svg; those"),
         ("several --links 2 --policy vdnn++", "how several devices share these is not modelled"),
         ("several --links 2 --policy cswap --algorithm rl", "it compresses with zv only"),
     ],

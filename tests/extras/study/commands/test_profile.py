@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from cdma.app import main
-from cdma.study.training import record
-from cdma.study.training.observations import load_ratios
-from cdma.study.training.record import RECORDS
+from cdma.study.training import observations
+from cdma.study.training.observations import RECORDS, load_ratios
 from tests.support.paths import DATA, DOCS
 from tests.support.stimuli import tensor
 
@@ -65,7 +64,7 @@ def test_options_of_the_training_arrive_and_its_records_are_read(tmp_path, capsy
         asked.append((schedule.epochs, schedule.seed, schedule.learning_rate, networks, weights))
         return {name: (DATA / name).read_bytes() for name in RECORDS}
 
-    monkeypatch.setattr(record, "record", made)
+    monkeypatch.setattr(observations, "record", made)
     options = ["--networks", "alexnet", "--epochs", "1", "--seed", "3", "--learning-rate", "1e-3"]
     assert main(["study", "characterise", "--train", str(tmp_path), *options, "--weights", "--json"]) == 0
     assert asked == [(1, 3, 1e-3, ["alexnet"], True)]

@@ -16,7 +16,6 @@ from cdma.study.system.model import Model
 from cdma.study.system.networks import load_network
 from cdma.study.system.policies import POLICIES
 from cdma.study.system.study import several
-from cdma.study.system.traced import trace_events
 from tests.extras.study.small_networks import QUICK, RECORDED, flat, model
 
 #: Of every kind of layer, of machine, of algorithm and of policy some.
@@ -115,15 +114,6 @@ def test_nothing_to_offload_is_told(tmp_path: Path) -> None:
     )
     with pytest.raises(ParameterError, match="network net has no feature map that is kept"):
         Model(load_network(str(path)), load_machine("v100"), QUICK, RECORDED)
-
-
-def test_trace_has_every_task_and_the_memory() -> None:
-    step = model().step("cdma", "zv", 0.5)
-    events = trace_events(step)["traceEvents"]
-    spans = [event for event in events if event["ph"] == "X"]
-    assert len(spans) == len(step.tasks)
-    assert max(event["ts"] + event["dur"] for event in spans) == pytest.approx(1e6 * step.seconds)
-    assert max(event["args"]["bytes"] for event in events if event["ph"] == "C") == step.peak_bytes
 
 
 if __name__ == "__main__":

@@ -13,8 +13,7 @@ import pytest
 from cdma import ParameterError
 from cdma.study.compare.comparison import load_data
 from cdma.study.system.density_table import load_densities
-from cdma.study.training.observations import load_ratios
-from cdma.study.training.record import record
+from cdma.study.training.observations import load_ratios, record
 from cdma.study.training.train import Schedule, train
 from cdma.study.training.transformer import SAMPLE_WORDS, SAMPLES, train_transformer
 from cdma.torch.networks import NETWORKS

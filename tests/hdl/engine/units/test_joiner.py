@@ -19,11 +19,11 @@ from cdma.hdl.engine.units.joiner import Joiner, JoinOrder, Splitter
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 from cdma.sim.codec.model import compress_words
-from cdma.sim.codec.unpacking import split_packet
 from tests.support.codec_bench import random_words
 from tests.support.simulate import simulate
 from tests.support.stimuli import by_phases, never, sometimes
 from tests.support.stream_bench import Packet, StreamBench, beats_of
+from tests.support.stream_pieces import split_packet
 
 _BITS, _LANES = 8, 4
 

@@ -1,6 +1,7 @@
-"""The module in ``docs/verilog.md``, as ``cdma generate engine`` prints it.
+"""Writes what ``cdma generate engine`` prints into two files of the repository: ``sim/engine/driver/cdma_regs.h``, the C
+header with the registers of every engine, and the module in ``docs/verilog.md``.
 
-python -m docs.verilog_excerpts
+python docs/printed.py
 """
 
 from __future__ import annotations
@@ -8,8 +9,17 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from cdma.hdl.deliver.registers import register_texts
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.verif.engine.design import EngineDesign
+
+HEADER = Path(__file__).resolve().parents[1] / "sim/engine/driver/cdma_regs.h"
+
+
+def header() -> str:
+    """The header as it is to be."""
+    return register_texts(EngineConfig(crc=True))["cdma_regs.h"]
+
 
 PAGE = Path(__file__).parent / "verilog.md"
 
@@ -30,4 +40,5 @@ def page() -> str:
 
 
 if __name__ == "__main__":
+    HEADER.write_text(header(), encoding="utf-8")
     PAGE.write_text(page(), encoding="utf-8")

@@ -770,12 +770,16 @@ static bool has_news(struct cdma_file *file)
 /* Takes the job that ended first out of its list, or says whether one is to come. */
 static int try_done(struct cdma_file *file, struct cdma_job **job)
 {
-	guard(spinlock)(&file->lock);
+	int err = 0;
+
+	spin_lock(&file->lock);
 	*job = first_of(&file->done);
-	if (!*job)
-		return file->jobs ? -EAGAIN : -ENOENT;
-	list_del_init(&(*job)->link);
-	return 0;
+	if (*job)
+		list_del_init(&(*job)->link);
+	else
+		err = file->jobs ? -EAGAIN : -ENOENT;
+	spin_unlock(&file->lock);
+	return err;
 }
 
 /* Takes the job that ended first, or waits for it. */

@@ -416,6 +416,13 @@ class EngineConfig:
         return self.memories_protect if self.coded_memories else ""
 
     @property
+    def fetched(self) -> int:
+        """The most descriptors that are fetched ahead from a ring: so many pairs share the places that two would have, but
+        each ring has two, and four where a shape takes the second."""
+        pairs = 1 << (self.channels - 1).bit_length()
+        return min(self.descriptors, max(2 * self.descriptors // pairs, 4 if self.dimensions else 2))
+
+    @property
     def ring_completions(self) -> int:
         """The most completions of a ring in flight at once."""
         return min(4, self.ring_entries)

@@ -11,8 +11,9 @@ from amaranth.utils import exact_log2
 from cdma.hdl.blocks.elaboration import flags
 from cdma.hdl.blocks.memories import PlainMemories, coding_of
 from cdma.hdl.engine.channel.interfaces import Delivered
+from cdma.hdl.engine.channel.tickets import CYCLES_BYTES
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.records import Status
+from cdma.hdl.spec.records import RecordOptions, Status, completion_fields
 
 from .accounts import lowest, number_of
 
@@ -40,9 +41,9 @@ class KeptSignature(wiring.Signature):
 
 
 class DeliveredStore(wiring.Component):
-    """Keeps the completions of a direction, of each pair in their order, and counts its descriptors: as many may be in
-    the data path or wait as are in flight, and as many whose completions are on their way, so that a pair alone never waits
-    for room.
+    """Keeps the completions of a direction, of each pair in their order, and counts its descriptors. Of a pair twice as
+    many may be in the data path, or wait, as are fetched ahead: with two pairs as many as are in flight, and as many whose
+    completions are on their way, so that a pair alone never waits for room.
 
     What is counted of a pair is a row of a memory. An event takes two cycles, and one after the other has its turn; bits
     of each pair tell what must be known at once.
@@ -57,7 +58,7 @@ class DeliveredStore(wiring.Component):
 
     def __init__(self, config: EngineConfig) -> None:
         self.count = config.channels
-        self.room = 2 * config.descriptors
+        self.room = 2 * config.fetched
         self.records = config.records
         super().__init__(
             {
@@ -150,23 +151,42 @@ class DeliveredStore(wiring.Component):
     ) -> None:
         """Writes a completion, in the second cycle of its event, and reads the oldest one of the pair that is asked for.
         ``unsafe`` is high in the first cycle if it may depend on a lost word."""
-        layout = Delivered(self.records)
+        kept = _kept_bits(self.records)
+        layout = data.StructLayout({**kept, "interrupt": 1})
         m.submodules.completions = memory = Memory(shape=layout, depth=self.count * self.room, init=[])
         write, read = memory.write_port(), memory.read_port(domain="sync")
         asked = Signal.like(self.pair, name="asked_pair")
         lost, lost_read = Signal(name="may_be_lost"), coding.watch(memory)
         m.d.sync += [asked.eq(self.pair), lost.eq(unsafe)]
-        oldest = Mux(known.bit_select(asked, 1), shown.data.taken[:-1], 0)
+        place_read = Mux(known.bit_select(asked, 1), shown.data.taken[:-1], 0)
+        comes, oldest = _told(m, "kept", self.completion, lost), Signal(Delivered(self.records), name="read")
+        for name in kept:
+            m.d.comb += [
+                write.data[name].eq(comes.completion[name]),
+                oldest.completion[name].eq(read.data[name]),
+            ]
         m.d.comb += [
             write.addr.eq(Cat(place, pair)),
-            write.data.eq(_told(m, "kept", self.completion, lost)),
+            write.data.interrupt.eq(comes.interrupt),
+            oldest.interrupt.eq(read.data.interrupt),
             write.en.eq(writes),
             shown.addr.eq(self.pair),
             shown.en.eq(1),
-            read.addr.eq(Cat(oldest, asked)),
+            read.addr.eq(Cat(place_read, asked)),
             read.en.eq(1),
-            self.oldest.eq(_told(m, "shown", read.data, lost_read)),
+            self.oldest.eq(_told(m, "shown", oldest, lost_read)),
         ]
+
+
+def _kept_bits(records: RecordOptions) -> dict[str, int]:
+    """How many bits of each field of a completion are kept. The others are 0, and its phase is found as it is written."""
+    most = {
+        "bytes_read": records.length_bits,
+        "bytes_written": records.length_bits,
+        "cycles": 8 * CYCLES_BYTES,
+    }
+    fields = (field for field in completion_fields(records) if not field.reserved and field.name != "phase")
+    return {field.name: min(field.bits, most.get(field.name, field.bits)) for field in fields}
 
 
 def _told(m: Module, name: str, done: data.View, lost: Value) -> data.View:

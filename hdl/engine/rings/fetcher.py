@@ -16,7 +16,7 @@ from .store import FAULTS, EntriesSignature, record_parts, shaped_bit
 
 
 class Fetcher(wiring.Component):
-    """The descriptors of a ring, up to ``config.descriptors`` ahead, in order, and one that was pushed, which goes first.
+    """The descriptors of a ring, up to ``config.fetched`` ahead, in order, and one that was pushed, which goes first.
     They are in a :class:`.DescriptorStore`.
 
     ``enable``: Enables the ring. While it is low, what was fetched is forgotten, except for a request that the channel
@@ -40,7 +40,7 @@ class Fetcher(wiring.Component):
 
     def __init__(self, config: EngineConfig) -> None:
         self.config = config
-        self.depth = config.descriptors
+        self.depth = config.fetched
         self.parts = record_parts(config)[1]
         self.shapes = bool(config.dimensions)
         super().__init__(

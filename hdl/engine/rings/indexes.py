@@ -33,7 +33,7 @@ class IndexSignature(wiring.Signature):
     """
 
     def __init__(self, config: EngineConfig) -> None:
-        most = max(config.descriptors, config.ring_completions)
+        most = max(config.fetched, config.ring_completions)
         super().__init__(
             {**flags(Out, "restarts", "moved"), "behind": Out(range(most + 1)), **flags(In, "more", "waits")}
         )

@@ -47,7 +47,7 @@ class EntriesSignature(wiring.Signature):
     """
 
     def __init__(self, config: EngineConfig) -> None:
-        place = config.descriptors.bit_length() - 1
+        place = config.fetched.bit_length() - 1
         super().__init__(
             {
                 **{name: Out(place) for name in ("coming", "asked", "first")},
@@ -142,7 +142,7 @@ class DescriptorStore(wiring.Component):
         self.shapes = bool(config.dimensions)
         pair = range(self.count)
         #: Entries: those that are fetched, and after them those that are pushed, with their extensions.
-        self.fetched = config.descriptors << (self.count - 1).bit_length()
+        self.fetched = config.fetched << (self.count - 1).bit_length()
         self.entries = self.fetched + self.count * (2 if self.shapes else 1)
         super().__init__(
             {

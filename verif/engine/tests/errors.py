@@ -272,6 +272,8 @@ def _made(bench: EngineBench, channel: str, chosen: tuple[int, ...]) -> Transfer
     else:
         options["raw"] = random_words(bench.np, words, config, bench.tables[channel])
     if _STREAM in chosen:
+        # No word is 0, so that what is left of the stream is not empty.
+        options["raw"] = bytes(byte | 1 for byte in options["raw"])
         form = bench.rules[channel].format(Mode.ZVC, bench.tables[channel])
         options["stream"] = stream_of(options["raw"], form)[: -config.format.moved_bits // 8]
     if _CRC in chosen:

@@ -81,7 +81,7 @@ class EngineConfig:
     ``latency``: Cycles of memory latency that a reader hides: a beat of buffer for each, rounded up to a power of two.
         (At 200 GB/s and 350 ns that is 70 KB.)
     ``descriptors``: The most descriptors in flight at once, per channel, and the most that are fetched ahead from a
-        ring.
+        ring; of three pairs or more: see ``fetched``.
     ``register_slices``: The channels of AXI4, AXI4-Lite and streams with a register slice: ``"in"`` for those whose
         payload goes into the engine (R and B of the memory ports, AW, W and AR of the registers, descriptors),
         ``"out"`` for the others (AR, AW and W, R and B of the registers, completions) and the interrupt, ``"in,out"``
@@ -417,10 +417,10 @@ class EngineConfig:
 
     @property
     def fetched(self) -> int:
-        """The most descriptors that are fetched ahead from a ring: so many pairs share the places that two would have, but
-        each ring has two, and four where a shape takes the second."""
+        """The most descriptors that are fetched ahead from a ring. More than two pairs share the places of two, but four or
+        more are each ring's."""
         pairs = 1 << (self.channels - 1).bit_length()
-        return min(self.descriptors, max(2 * self.descriptors // pairs, 4 if self.dimensions else 2))
+        return min(self.descriptors, max(2 * self.descriptors // pairs, 4))
 
     @property
     def ring_completions(self) -> int:

@@ -10,7 +10,7 @@ import pytest
 
 from cdma.hdl.engine.pairs.delivered import DeliveredStore
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.records import Status
+from cdma.hdl.spec.records import Status, completion_fields
 from tests.support.simulate import simulate
 
 PAIRS = 3
@@ -160,5 +160,32 @@ def test_a_completion_that_may_depend_on_a_lost_word_says_so() -> None:
             wanted = (Status.OK, Status.MEMORY)[number]
             assert ctx.get(dut.oldest.completion.status) == wanted
             assert ctx.get(dut.oldest.interrupt) == number
+
+    simulate(dut, testbench)
+
+
+@pytest.mark.parametrize("options", [{}, {"crc": True}])
+def test_every_field_that_a_completion_has_is_kept(options: dict[str, Any]) -> None:
+    config = EngineConfig(channels=2, **options)
+    dut, bits = DeliveredStore(config), config.records.length_bits
+    zero = {"phase", *(field.name for field in completion_fields(config.records) if field.reserved)}
+    wide = {"bytes_read": bits, "bytes_written": bits, "cycles": 32}
+    ones = {
+        field.name: (1 << wide.get(field.name, field.bits)) - 1
+        for field in completion_fields(config.records)
+        if field.name not in zero
+    }
+
+    async def testbench(ctx: Any) -> None:
+        ctx.set(dut.completion, {"completion": ones, "interrupt": 1})
+        ctx.set(dut.done, 2)
+        await ctx.tick()
+        ctx.set(dut.done, 0)
+        ctx.set(dut.pair, 1)
+        await ctx.tick().repeat(LATE)
+        shown = ctx.get(dut.oldest)
+        assert {name: shown.completion[name] for name in ones} == ones
+        assert not any(shown.completion[name] for name in zero)
+        assert shown.interrupt
 
     simulate(dut, testbench)

@@ -14,6 +14,7 @@ from cdma.verif.engine.memory import NEVER, Memory
 from cdma.verif.simulator.plan import bench_settings, leave_row, leaving_result
 
 _LATENCY = 100
+_CLOCK, _HALF_PERIOD = "aclk", 500
 _TALLY = {"packets": 1, "words": 0, "checks": 1, "cycles": 0, "notes": {}}
 
 
@@ -38,8 +39,8 @@ async def _copy(dut: object, length: int) -> None:
         for name, value in (("addr", address), ("len", length), ("tag", 0), ("valid", 0)):
             pin(f"s_axis_{direction}_desc_{name}").value = value
     pin("aresetn").value = 0
-    edges = Edges(dut)
-    edges.serve(memory, dut, "m_axi", "m_axi")
+    edges = Edges(dut, {_CLOCK: (_HALF_PERIOD, 0)})
+    edges.serve(memory, dut, "m_axi", "m_axi", _CLOCK)
     await ClockCycles(pin("aclk"), 8)
     pin("aresetn").value = 1
     waiting = {"read", "write"}

@@ -102,7 +102,7 @@ class Rings(wiring.Component):
         arriving = self._arriving(m)
         #: What arrives, or a pushed word, as the fetchers get it.
         landing = arriving.signature.create(path=("landing",))
-        sequencer = Sequencer(queue_bits(config))
+        sequencer = Sequencer(queue_bits(config), 2 * config.channels)
         m.submodules.indexes = indexes = RingIndexes(config)
         tags = self._keep_tags(m, parts, indexes, sequencer, slot)
         told = self._tell_events(m, ports, sequencer, indexes, tags.counts)
@@ -140,7 +140,10 @@ class Rings(wiring.Component):
             m.d.comb += port.mine.eq(sequencer.queue == number)
         self._watch(m, parts, ports, writer, landing)
         for number, link in enumerate(self._links):
-            self._connect_pair(m, link, ports[2 * number : 2 * number + 2], sequencer, told)
+            mine = slice(2 * number, 2 * number + 2)
+            # A job that is wished for as the pair stops may begin two cycles later.
+            begins = sequencer.wishing[mine].any() | sequencer.waits
+            self._connect_pair(m, link, ports[mine], sequencer, told & ~begins)
         if config.coded_memories:
             for number, link in enumerate(self._links):
                 m.d.comb += link.loses.eq(parts.groups[f"pair_{number}"].loses())
@@ -193,9 +196,9 @@ class Rings(wiring.Component):
         link: wiring.PureInterface,
         ports: list[RingPort],
         sequencer: Sequencer,
-        told: Signal,
+        rests: Value,
     ) -> None:
-        """Connects a pair with both of its queues. It stops once its events are ``told``."""
+        """Connects a pair with both of its queues. It stops while the sequencer ``rests`` besides."""
         mine = Cat(port.mine for port in ports).any() & sequencer.busy
         for index, (name, port) in enumerate(zip(CHANNELS, ports, strict=True)):
             wiring.connect(m, port.client, wiring.flipped(getattr(link, name)))
@@ -205,7 +208,7 @@ class Rings(wiring.Component):
                 link.busy[index].eq(port.busy | (sequencer.busy & port.mine)),
                 link.stuck[index].eq(port.stuck),
             ]
-        m.d.comb += link.stopped.eq(~mine & told & Cat(port.stopped for port in ports).all())
+        m.d.comb += link.stopped.eq(~mine & rests & Cat(port.stopped for port in ports).all())
         if self.config.quiescence:
             m.d.comb += link.pending.eq(Cat(port.behind | port.control.push for port in ports).any())
 

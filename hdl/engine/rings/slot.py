@@ -209,6 +209,8 @@ class Sequencer:
     queue may begin in the cycle after ``over``. Whether a queue has a wish and the choice go through a register each, so the
     same queue's begins four cycles after ``over`` at the earliest.
 
+    ``wishing``, ``waits``: Of each queue: it had a wish in the cycle before; one of them is chosen, and begins now unless
+        the one in hand is ``refused``.
     ``begins``: High in the cycle before ``fresh``.
     ``queue``, ``following``: Number of the queue that the job belongs to; that of the job that ``begins``.
     ``busy``: High while there is a job, from ``fresh`` to ``over``.
@@ -227,7 +229,9 @@ class Sequencer:
     ``unlogged``: High for a ``LOG`` that leaves no record.
     """
 
-    def __init__(self, bits: int) -> None:
+    def __init__(self, bits: int, queues: int) -> None:
+        self.wishing = Signal(queues)
+        self.waits = Signal()
         self.queue = Signal(bits, name="queue")
         self.following = Signal(bits, name="following_queue")
         self.busy = Signal(name="has_job")
@@ -255,10 +259,8 @@ class Sequencer:
         ``error``: High if the error registers of ``queue`` are in use.
         """
         count = len(wishes)
-        valid, able = (Signal(count, name=name) for name in ("wishing", "able"))
-        chosen = self.following
-        ended = Signal()
-        waits = Signal()
+        valid, waits, chosen = self.wishing, self.waits, self.following
+        able, ended = Signal(count, name="able"), Signal(name="ended")
         free = (~self.busy | (self.ends & ~self.over)) & ~waits & ~moving
         mine = Cat(self.queue == number for number in range(count))
         m.d.comb += able.eq(valid & free.replicate(count) & ~(mine & (self.busy | ended).replicate(count)))

@@ -18,7 +18,7 @@ class _Bench:
     """A sequencer in a module of its own; a job is over when the test says so."""
 
     def __init__(self, queues: int = 2) -> None:
-        self.sequencer = Sequencer(queues.bit_length())
+        self.sequencer = Sequencer(queues.bit_length(), queues)
         self.wishes = [Signal(Wish, name=f"wish_{queue}") for queue in range(queues)]
         self.logged = Signal(queues)
         self.moving = Signal()

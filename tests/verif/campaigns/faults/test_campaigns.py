@@ -9,8 +9,12 @@ from functools import cache
 import pytest
 
 from cdma.hdl.engine.pins import engine_ports
+from cdma.hdl.spec.records import DESCRIPTOR
+from cdma.sim.engine.memory import pack
 from cdma.verif.campaigns.faults.campaign import CAMPAIGNS, OWN, Part, parts_of, run_part
+from cdma.verif.campaigns.faults.machine import Machine
 from cdma.verif.campaigns.faults.scene import OUTCOMES, Tally
+from cdma.verif.campaigns.faults.software import Software
 from cdma.verif.campaigns.faults.streams import KINDS
 from cdma.verif.engine.design import SMALL, EngineDesign
 from tests.support.verilog_designs import faulty
@@ -204,3 +208,23 @@ def test_a_case_runs_again_alone() -> None:
     assert tally.counts["read"]["cases"] == tally.counts["read"]["silent"] == 1
     (part,) = parts_of("streams", EngineDesign(), seed=3, count=1000, only="own: 57")
     assert sum(row["cases"] for row in _run(part).counts.values()) == 1
+
+
+@pytest.mark.parametrize("channel", ["offload", "prefetch"])
+def test_no_completion_comes_into_the_registers_after_a_soft_reset(channel: str) -> None:
+    """In whichever cycle of a descriptor that fails it comes."""
+    wrong = pack(DESCRIPTOR, {"tag": 7})
+    shown = 0
+    with Machine(EngineDesign(), _verilog(), ("+fault=0",)) as machine:
+        machine.reset()
+        for cycles in range(480):
+            software = Software(machine, channel, "direct")
+            software.start()
+            software.submit([wrong])
+            machine.run(cycles)
+            shown += software.flag("completion_waiting")
+            machine.poke("engine.command", soft_reset=1)
+            assert machine.expect("engine.status", 1000, resetting=0)
+            machine.run(100)
+            assert not software.flag("completion_waiting"), f"{cycles} cycles after the descriptor"
+    assert 0 < shown < 240

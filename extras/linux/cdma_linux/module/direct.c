@@ -97,7 +97,7 @@ void cdma_unpin(struct cdma_pins *pins)
 /* Of what buffers must begin at multiples for the engine to reach them; 0 if it reaches none. */
 u32 cdma_direct_align(const struct cdma_device *cd)
 {
-	const struct cdma_geometry *geometry = &cd->engine.geometry;
+	const struct cdma_geometry *geometry = cdma_geometry(cd);
 
 	if (!direct || !geometry->pages)
 		return 0;
@@ -127,8 +127,7 @@ static int list_pages(struct cdma_hold *hold, struct cdma_pages *pages)
 		return -ENOMEM;
 	for_each_sgtable_dma_sg(table, run, k)
 		runs[k] = (struct cdma_run){ sg_dma_address(run), sg_dma_len(run) };
-	err = cdma_list_pages(runs, k, hold->cd->host_memory + hold->host,
-			      hold->cd->host_bus + hold->host, pages);
+	err = cdma_list_pages(runs, k, hold->host, hold->host_bus, pages);
 	kvfree(runs);
 	return err ? -EINVAL : 0;
 }
@@ -141,7 +140,7 @@ static int list_pages(struct cdma_hold *hold, struct cdma_pages *pages)
 int cdma_map(struct cdma_hold *hold, struct cdma_pages *pages)
 {
 	struct sg_table *table = &hold->pins.table;
-	struct device *dev = hold->cd->dev;
+	struct device *dev = hold->pair->cd->dev;
 	int err = dma_map_sgtable(dev, table, hold->way, DMA_ATTR_SKIP_CPU_SYNC);
 
 	if (err)
@@ -179,30 +178,32 @@ u64 cdma_place_in(const struct cdma_hold *hold, u64 address)
 void cdma_occupy(struct cdma_hold *hold)
 {
 	hold->busy = true;
-	atomic_inc(&hold->cd->busy);
+	atomic_inc(&hold->pair->cd->busy);
 }
 
 void cdma_vacate(struct cdma_hold *hold)
 {
-	if (hold->busy && atomic_dec_and_test(&hold->cd->busy))
-		wake_up_all(&hold->cd->room);
+	if (hold->busy && atomic_dec_and_test(&hold->pair->cd->busy))
+		wake_up_all(&hold->pair->cd->room);
 	hold->busy = false;
 }
 
 /* Lets all go that the engine does not reach any more, or never has. */
 void cdma_let_go(struct cdma_hold *hold)
 {
-	lockdep_assert_not_held(&hold->cd->lock);
+	struct cdma_device *cd = hold->pair->cd;
+
+	lockdep_assert_not_held(&cd->lock);
 	if (hold->mapped) {
-		dma_sync_sgtable_for_cpu(hold->cd->dev, &hold->pins.table, hold->way);
-		dma_unmap_sgtable(hold->cd->dev, &hold->pins.table, hold->way,
+		dma_sync_sgtable_for_cpu(cd->dev, &hold->pins.table, hold->way);
+		dma_unmap_sgtable(cd->dev, &hold->pins.table, hold->way,
 				  DMA_ATTR_SKIP_CPU_SYNC);
 	}
 	cdma_give_host(hold);
 	cdma_vacate(hold);
 	cdma_unpin(&hold->pins);
 	if (hold->unfenced && atomic_dec_and_test(&hold->piece->unfenced))
-		wake_up_all(&hold->cd->room);
+		wake_up_all(&cd->room);
 	cdma_put_piece(hold->piece);
 	kfree(hold);
 }
@@ -212,12 +213,12 @@ static void let_go(struct work_struct *work)
 	cdma_let_go(container_of(work, struct cdma_hold, work));
 }
 
-struct cdma_hold *cdma_new_hold(struct cdma_device *cd)
+struct cdma_hold *cdma_new_hold(struct cdma_pair *pair)
 {
 	struct cdma_hold *hold = kzalloc(sizeof(*hold), GFP_KERNEL_ACCOUNT);
 
 	if (hold) {
-		hold->cd = cd;
+		hold->pair = pair;
 		INIT_WORK(&hold->work, let_go);
 	}
 	return hold;

@@ -190,7 +190,9 @@ static int get_channel(struct dma_chan *channel)
 	dma->file = cdma_new_file(dma->cd, GLOBAL_ROOT_UID);
 	if (!dma->file)
 		return -ENOMEM;
-	err = cdma_allocate(dma->file, &range);
+	err = cdma_join_pair(dma->file, false);
+	if (!err)
+		err = cdma_allocate(dma->file, &range);
 	if (err)
 		cdma_close_file(dma->file);
 	dma->bounce = range.address;
@@ -212,7 +214,7 @@ static void release_dma(struct dma_device *device)
 /* What the engine can copy, and how. */
 static void describe(struct cdma_dma *dma, const struct cdma_device *cd)
 {
-	const struct cdma_geometry *geometry = &cd->engine.geometry;
+	const struct cdma_geometry *geometry = cdma_geometry(cd);
 	struct dma_device *device = &dma->dma;
 
 	device->dev = cd->dev;

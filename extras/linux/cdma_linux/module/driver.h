@@ -5,6 +5,7 @@
 
 #include <linux/dma-direction.h>
 #include <linux/dma-resv.h>
+#include <linux/genalloc.h>
 #include <linux/iosys-map.h>
 #include <linux/kref.h>
 #include <linux/list.h>
@@ -27,12 +28,8 @@
 
 #define CDMA_DIRECTIONS 2
 
-/* Memory that is handed out in runs of pages. */
-struct cdma_pool {
-	unsigned long *used;		/* A bit for each page. */
-	unsigned long pages;
-	spinlock_t lock;		/* Held for these bits. */
-};
+/* Counters of a direction that are kept when it is reset. */
+#define CDMA_COUNTERS 8
 
 /* A code has four bits at most. */
 #define CDMA_TABLE 15
@@ -45,16 +42,42 @@ struct cdma_table {
 
 enum cdma_state {
 	CDMA_WELL,
-	CDMA_STUCK,	/* A reset has not ended: nothing is submitted. */
 	CDMA_ASLEEP,
 	CDMA_GONE,	/* The hardware is not there any more. */
+};
+
+/*
+ * A queue pair: an engine to its software, with rings, host memory and jobs that
+ * no other one reaches. The first is the kernel's, and that of all files for
+ * which there was no other; each of the others is of one file.
+ */
+struct cdma_pair {
+	struct cdma_device *cd;
+	struct cdma engine;
+	unsigned int number;
+	unsigned int files;		/* Whose it is. */
+	unsigned int weight;		/* Of its turns. */
+	u64 begin, end;			/* Where its window on the accelerator's memory is. */
+	bool sick;			/* A memory was silent. */
+	bool stuck;			/* A reset has not ended: nothing is submitted. */
+	unsigned int resets;
+	unsigned long progress[CDMA_DIRECTIONS]; /* When one ended, or the first began. */
+	void *rings;			/* Host memory: the rings, and then the pool. */
+	dma_addr_t rings_bus;
+	struct gen_pool *host;		/* Of which jobs have runs. */
+	struct mutex turn;		/* Of the one that waits for its pages. */
+	struct list_head accounts;
+	struct list_head exposed;	/* Memory that it may still write while it is stuck. */
+	struct list_head queued[CDMA_DIRECTIONS];
+	struct list_head running[CDMA_DIRECTIONS];
+	struct cdma_table tables[CDMA_DIRECTIONS]; /* In the registers; none after a reset. */
 };
 
 /*
  * An engine. Its presence is read-held for what is done to the accelerator's
  * memory, and from where memory is mapped for the device until its job is
  * queued; and write-held where it goes. The lock is held, within the presence or
- * alone, for the engine and for all lists. Meanwhile no memory of a process is
+ * alone, for registers, pairs and all lists. Meanwhile no memory of a process is
  * copied, and no other driver called.
  */
 struct cdma_device {
@@ -62,38 +85,28 @@ struct cdma_device {
 	struct rw_semaphore presence;
 	struct mutex lock;		/* See above. */
 	enum cdma_state state;		/* Changes with the lock held. */
-	bool sick;			/* A memory was silent. */
-	unsigned int resets;
 	struct delayed_work care;	/* Looks for what is late or stuck. */
-	unsigned long progress[CDMA_DIRECTIONS]; /* When one ended, or the first began. */
 	struct device *dev;
 	struct miscdevice misc;
+	const struct attribute_group *groups[5];
+	struct attribute_group weights;	/* The last of them. */
 	int number;			/* Of the file in /dev. */
-	struct cdma engine;
 	void __iomem *registers;
 	void __iomem *memory;		/* The accelerator's, */
 	phys_addr_t memory_bus;		/* and where it is for a processor, */
 	bool mappable;			/* whose pages are pages for a process. */
 	struct inode *space;		/* All that processes have mapped is mapped of it. */
-	struct cdma_pool device;	/* Its pages, of which files have pieces. */
-	void *rings;			/* Host memory: the rings, and then the pool. */
-	dma_addr_t rings_bus;
-	size_t host_bytes;
-	struct cdma_pool host;		/* Of which jobs have runs. */
-	void *host_memory;		/* Where its first page is, also for the engine. */
-	u64 host_bus;
-	wait_queue_head_t room;		/* For its pages, and for nobody to be busy. */
+	struct gen_pool *device;	/* Its pages, of which files have pieces. */
+	struct cdma_pair *pairs;
+	unsigned int count;		/* Of them. */
+	size_t host_bytes;		/* Of the host memory of each. */
+	u64 counted[CDMA_DIRECTIONS][CDMA_COUNTERS]; /* Before resets. */
+	wait_queue_head_t room;		/* For pages, for nobody to be busy, for a pair to rest. */
 	wait_queue_head_t gone;		/* For it to go. */
-	struct mutex turn;		/* Of the one that waits for its pages. */
 	atomic_t busy;			/* Jobs whose memory is the device's. */
-	struct list_head exposed;	/* Memory that a stuck engine may still write. */
-	struct list_head queued[CDMA_DIRECTIONS];
-	struct list_head running[CDMA_DIRECTIONS];
-	struct cdma_table tables[CDMA_DIRECTIONS]; /* In the registers; none after a reset. */
-	struct list_head accounts;
 };
 
-/* What a user has of the host memory. */
+/* What a user has of the host memory of a pair. */
 struct cdma_account {
 	struct list_head link;
 	kuid_t uid;
@@ -117,9 +130,11 @@ struct cdma_piece {
 /* An open file; it stays until its jobs have ended. */
 struct cdma_file {
 	struct cdma_device *cd;
-	struct cdma_account *account;
+	struct cdma_pair *pair;		/* From its first transfer on, */
+	struct cdma_account *account;	/* when this is its user's there. */
 	struct mutex mutex;		/* Held for its pieces. */
 	struct list_head pieces;
+	u64 begin, end;			/* Where all are that it ever had. */
 	spinlock_t lock;		/* Held for all below. */
 	struct list_head ended;		/* Jobs whose data are to be copied, */
 	struct list_head spent;		/* those that have not let all go, */
@@ -143,7 +158,7 @@ struct cdma_pins {
 struct cdma_hold {
 	struct list_head link;		/* Where it may so after the job has ended, */
 	struct work_struct work;	/* after which this lets it go. */
-	struct cdma_device *cd;
+	struct cdma_pair *pair;
 	struct cdma_account *account;	/* Whose its pages are. */
 	struct cdma_piece *piece;
 	bool unfenced;			/* The piece was not exported. */
@@ -151,8 +166,9 @@ struct cdma_hold {
 	bool direct;			/* The engine reaches the process's pages itself, */
 	bool mapped;			/* which are mapped for it. */
 	enum dma_data_direction way;
-	u64 host;			/* In the pool: a copy, or the list of pages. */
-	unsigned long pages;		/* How many are there. */
+	void *host;			/* In the pool: a copy, or the list of pages; */
+	dma_addr_t host_bus;		/* where that is for the engine, */
+	u64 pages;			/* and how many pages are there. */
 	bool busy;
 };
 
@@ -181,18 +197,43 @@ int cdma_reap_batch(struct cdma_file *file, const struct cdma_batch *batch, bool
 void cdma_begin_jobs(struct cdma_file *file);
 void cdma_end_jobs(struct cdma_file *file);
 void cdma_collect(struct cdma_device *cd);
-void cdma_dispatch(struct cdma_device *cd);
-void cdma_abort_all(struct cdma_device *cd, bool open, bool queued);
-void cdma_show_jobs(struct seq_file *text, struct cdma_device *cd, unsigned int direction);
+void cdma_dispatch(struct cdma_pair *pair);
+void cdma_abort_running(struct cdma_pair *pair, bool open);
+void cdma_abort_queued(struct cdma_pair *pair, const struct cdma_file *file);
+void cdma_show_jobs(struct seq_file *text, struct cdma_pair *pair, unsigned int direction);
 
-static inline struct cdma_channel *cdma_channel_of(struct cdma_device *cd, unsigned int direction)
+static inline struct cdma_channel *cdma_channel_of(struct cdma_pair *pair, unsigned int direction)
 {
-	return direction == CDMA_OFFLOAD ? &cd->engine.offload : &cd->engine.prefetch;
+	return direction == CDMA_OFFLOAD ? &pair->engine.offload : &pair->engine.prefetch;
 }
 
+static inline const struct cdma_geometry *cdma_geometry(const struct cdma_device *cd)
+{
+	return &cd->pairs->engine.geometry;
+}
+
+/* Whether jobs of a pair may run, as far as it is well. */
+static inline bool cdma_serves(const struct cdma_pair *pair)
+{
+	return !pair->number || pair->files;
+}
+
+/* Queue pairs; the lock is held for those with a pair. */
+int cdma_join_pair(struct cdma_file *file, bool own);
+void cdma_leave_pair(struct cdma_file *file);
+int cdma_make_pairs(struct cdma_device *cd, const struct cdma_io *io, unsigned int most);
+int cdma_give_memory(struct cdma_pair *pair);
+void cdma_let_exposed_go(struct cdma_pair *pair);
+int cdma_start_pair(struct cdma_pair *pair);
+int cdma_stop_pair(struct cdma_pair *pair);
+void cdma_cure_pair(struct cdma_pair *pair);
+bool cdma_widen(struct cdma_pair *pair, const struct cdma_file *file);
+void cdma_set_weight(struct cdma_pair *pair, unsigned int weight);
+bool cdma_is_late(const struct cdma_pair *pair);
+bool cdma_is_busy(const struct cdma_pair *pair);
+
 /* Memory that is handed out. */
-int cdma_pool_init(struct cdma_pool *pool, u64 bytes);
-bool cdma_pool_take(struct cdma_pool *pool, u64 pages, u64 *offset);
+struct gen_pool *cdma_make_pool(unsigned long memory, u64 address, u64 bytes);
 int cdma_take_host(struct cdma_hold *hold, u64 bytes, bool wait);
 void cdma_give_host(struct cdma_hold *hold);
 void cdma_disown_host(struct cdma_hold *hold);
@@ -216,7 +257,7 @@ u32 cdma_direct_align(const struct cdma_device *cd);
 bool cdma_is_direct(const struct cdma_device *cd, const struct cdma_request *request);
 int cdma_map(struct cdma_hold *hold, struct cdma_pages *pages);
 u64 cdma_place_in(const struct cdma_hold *hold, u64 address);
-struct cdma_hold *cdma_new_hold(struct cdma_device *cd);
+struct cdma_hold *cdma_new_hold(struct cdma_pair *pair);
 void cdma_occupy(struct cdma_hold *hold);
 void cdma_vacate(struct cdma_hold *hold);
 void cdma_let_go(struct cdma_hold *hold);
@@ -239,8 +280,9 @@ int cdma_publish(const struct cdma_device *cd, struct dma_fence *fence,
 void cdma_signal(struct dma_fence *fence, int error);
 
 /* What there is to see: in sysfs, and in debugfs, which takes the lock. */
-extern const struct attribute_group *cdma_groups[];
+int cdma_make_groups(struct cdma_device *cd);
 int cdma_show(struct cdma_device *cd);
+void cdma_keep_counters(struct cdma_pair *pair);
 
 /* Files; the last is of the kernel, which has memory mapped, and waits. */
 struct cdma_file *cdma_new_file(struct cdma_device *cd, kuid_t uid);
@@ -260,8 +302,8 @@ extern const struct file_operations cdma_file_operations;
 int cdma_return(void __user *user, size_t bytes, const void *known, size_t size);
 
 /* Engines; the lock is held for the last two. */
-int cdma_add(struct device *dev, void __iomem *registers, const struct resource *memory,
-	     bool mappable, int irq);
+int cdma_add(struct device *dev, const struct resource *registers,
+	     const struct resource *memory, bool mappable, int irq);
 void cdma_rest(struct device *dev);
 void cdma_halt(struct device *dev);
 int cdma_go_on(struct device *dev);

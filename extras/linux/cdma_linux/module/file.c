@@ -6,27 +6,13 @@
 #include <linux/fs.h>
 #include <linux/io.h>
 #include <linux/poll.h>
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/uio.h>
 
 #include "driver.h"
 #include "kernels.h"
-
-/* The account of a user, which is a new one for the first file; the lock is held. */
-static struct cdma_account *account_of(struct cdma_device *cd, struct cdma_account *new)
-{
-	struct cdma_account *account;
-
-	list_for_each_entry(account, &cd->accounts, link)
-		if (uid_eq(account->uid, new->uid)) {
-			kfree(new);
-			return account;
-		}
-	mutex_init(&new->turn);
-	list_add(&new->link, &cd->accounts);
-	return new;
-}
 
 /* An open file of a user, or NULL if there is no memory. */
 struct cdma_file *cdma_new_file(struct cdma_device *cd, kuid_t uid)
@@ -40,30 +26,23 @@ struct cdma_file *cdma_new_file(struct cdma_device *cd, kuid_t uid)
 		return NULL;
 	}
 	account->uid = uid;
+	file->account = account;
 	file->cd = cd;
+	file->begin = U64_MAX;
 	mutex_init(&file->mutex);
 	INIT_LIST_HEAD(&file->pieces);
 	cdma_begin_jobs(file);
 	kref_get(&cd->ref);
-	guard(mutex)(&cd->lock);
-	file->account = account_of(cd, account);
-	++file->account->files;
 	return file;
 }
 
 /* Nothing of its process is written afterwards. What others have of its memory they keep. */
 void cdma_close_file(struct cdma_file *file)
 {
-	struct cdma_account *account = file->account;
 	struct cdma_device *cd = file->cd;
 
+	cdma_leave_pair(file);
 	cdma_end_jobs(file);
-	scoped_guard(mutex, &cd->lock) {
-		if (!--account->files) {
-			list_del(&account->link);
-			kfree(account);
-		}
-	}
 	cdma_free_all(file);
 	kfree(file);
 	cdma_put_device(cd);
@@ -148,7 +127,7 @@ static __poll_t cdma_poll_file(struct file *filp, poll_table *table)
 
 static void describe_engine(const struct cdma_device *cd, struct cdma_info *info)
 {
-	const struct cdma_geometry *geometry = &cd->engine.geometry;
+	const struct cdma_geometry *geometry = cdma_geometry(cd);
 
 	*info = (struct cdma_info){
 		.version = CDMA_INTERFACE_VERSION,
@@ -158,12 +137,12 @@ static void describe_engine(const struct cdma_device *cd, struct cdma_info *info
 		.field_bits = geometry->field_bits,
 		.padding = geometry->align,
 		.device_align = geometry->dev_align,
-		.in_flight = cd->engine.offload.entries,
+		.in_flight = cd->pairs->engine.offload.entries,
 		.crc = geometry->crc,
 		.table = geometry->table_size,
 		.lossy = geometry->lossy,
 		.direct = cdma_direct_align(cd),
-		.device_bytes = (u64)cd->device.pages << PAGE_SHIFT,
+		.device_bytes = gen_pool_size(cd->device),
 		.host_bytes = cdma_quota(cd),
 	};
 }
@@ -292,6 +271,16 @@ static int cdma_uring_command(struct io_uring_cmd *command, unsigned int flags)
 	return err == -ERESTARTSYS ? -EINTR : err ? err : -EIOCBQUEUED;
 }
 
+/* Which pair it has: 0 is that of files that have none of their own. */
+static void show_file(struct seq_file *text, struct file *filp)
+{
+	struct cdma_file *file = filp->private_data;
+
+	guard(mutex)(&file->cd->lock);
+	if (file->pair)
+		seq_printf(text, "pair:\t%u\n", file->pair->number);
+}
+
 const struct file_operations cdma_file_operations = {
 	.owner = THIS_MODULE,
 	.open = cdma_open_file,
@@ -304,4 +293,5 @@ const struct file_operations cdma_file_operations = {
 	.unlocked_ioctl = cdma_ioctl_file,
 	.compat_ioctl = compat_ptr_ioctl,
 	.uring_cmd = cdma_uring_command,
+	.show_fdinfo = show_file,
 };

@@ -47,7 +47,7 @@ struct cdma_job {
 
 static void *memory_of(const struct cdma_job *job)
 {
-	return job->hold->cd->host_memory + job->hold->host;
+	return job->hold->host;
 }
 
 /* ---- ends ---- */
@@ -90,7 +90,7 @@ static struct cdma_job *first_of(struct list_head *jobs)
 }
 
 /* Ends a job, which the work of its file does the rest of; the lock is held. */
-static void end_job(struct cdma_device *cd, struct cdma_job *job, const struct cdma_result *result)
+static void end_job(struct cdma_pair *pair, struct cdma_job *job, const struct cdma_result *result)
 {
 	const unsigned int direction = job->request.direction;
 	const u64 room = direction == CDMA_OFFLOAD ? job->request.host_bytes : job->request.bytes;
@@ -109,10 +109,10 @@ static void end_job(struct cdma_device *cd, struct cdma_job *job, const struct c
 	};
 	if (result->status == CDMA_STATUS_WATCHDOG) {
 		job->open = true;
-		cd->sick = true;
+		pair->sick = true;
 	}
-	job->resets = cd->resets;
-	trace_cdma_complete(cd->number, direction, &job->reply);
+	job->resets = pair->resets;
+	trace_cdma_complete(pair->cd->number, direction, &job->reply);
 	/* Once it is found there, the file may go. */
 	spin_lock(&file->lock);
 	list_move_tail(&job->link, &file->ended);
@@ -121,21 +121,21 @@ static void end_job(struct cdma_device *cd, struct cdma_job *job, const struct c
 }
 
 /* Ends the oldest job of a direction. */
-static void finish(struct cdma_device *cd, unsigned int direction, const struct cdma_result *result)
+static void finish(struct cdma_pair *pair, unsigned int direction, const struct cdma_result *result)
 {
-	struct cdma_job *job = first_of(&cd->running[direction]);
+	struct cdma_job *job = first_of(&pair->running[direction]);
 
 	if (WARN_ON_ONCE(!job))
 		return;
-	cd->progress[direction] = jiffies;
-	end_job(cd, job, result);
+	pair->progress[direction] = jiffies;
+	end_job(pair, job, result);
 }
 
 /* Takes what a channel has completed; returns whether it had anything to say. */
-static bool collect_channel(struct cdma_device *cd, unsigned int direction)
+static bool collect_channel(struct cdma_pair *pair, unsigned int direction)
 {
 	const struct cdma_result lost = { .status = CDMA_STATUS_COMPLETION_SLVERR };
-	struct cdma_channel *channel = cdma_channel_of(cd, direction);
+	struct cdma_channel *channel = cdma_channel_of(pair, direction);
 	const u32 cause = cdma_channel_read(channel, CDMA_CHANNEL_IRQ_STATUS);
 	/* A completion that could not be written is not in memory. */
 	const enum cdma_how how =
@@ -156,30 +156,34 @@ static bool collect_channel(struct cdma_device *cd, unsigned int direction)
 			found = 1;
 		}
 		for (k = 0; k < found; ++k)
-			finish(cd, direction, &results[k]);
+			finish(pair, direction, &results[k]);
 	}
 	return any;
 }
 
 /*
  * Takes all completions. The write that clears a cause is posted: what came
- * before it arrived is there after the next read. So the last look is at a
- * channel without a cause, and then the interrupt is low, and will rise again.
+ * before it arrived is there after the next read. So the last look is at
+ * channels without a cause, and then the interrupt is low, and will rise again.
  */
 void cdma_collect(struct cdma_device *cd)
 {
-	unsigned int direction;
+	struct cdma_pair *pair;
 	bool any;
 
 	do {
 		any = false;
-		for (direction = 0; direction < CDMA_DIRECTIONS; ++direction)
-			any |= collect_channel(cd, direction);
+		for (pair = cd->pairs; pair < cd->pairs + cd->count; ++pair) {
+			if (!cdma_serves(pair) || pair->stuck)
+				continue;
+			any |= collect_channel(pair, CDMA_OFFLOAD);
+			any |= collect_channel(pair, CDMA_PREFETCH);
+		}
 	} while (any);
 }
 
-static void abort_list(struct cdma_device *cd, struct list_head *jobs, struct cdma_file *file,
-		       bool open)
+static void abort_list(struct cdma_pair *pair, struct list_head *jobs,
+		       const struct cdma_file *file, bool open)
 {
 	const struct cdma_result aborted = { .status = CDMA_STATUS_ABORTED };
 	struct cdma_job *job, *next;
@@ -187,29 +191,31 @@ static void abort_list(struct cdma_device *cd, struct list_head *jobs, struct cd
 	list_for_each_entry_safe(job, next, jobs, link)
 		if (!file || job->file == file) {
 			job->open = open;
-			end_job(cd, job, &aborted);
+			end_job(pair, job, &aborted);
 		}
 }
 
-/* Ends all jobs that the engine has forgotten, or that are @open, and those that are @queued. */
-void cdma_abort_all(struct cdma_device *cd, bool open, bool queued)
+/* Ends all jobs of a pair that it has forgotten, or that are @open. */
+void cdma_abort_running(struct cdma_pair *pair, bool open)
 {
-	unsigned int direction;
+	abort_list(pair, &pair->running[CDMA_OFFLOAD], NULL, open);
+	abort_list(pair, &pair->running[CDMA_PREFETCH], NULL, open);
+}
 
-	for (direction = 0; direction < CDMA_DIRECTIONS; ++direction) {
-		abort_list(cd, &cd->running[direction], NULL, open);
-		if (queued)
-			abort_list(cd, &cd->queued[direction], NULL, false);
-	}
+/* Ends those jobs of a pair that have not begun, of a file or of all. */
+void cdma_abort_queued(struct cdma_pair *pair, const struct cdma_file *file)
+{
+	abort_list(pair, &pair->queued[CDMA_OFFLOAD], file, false);
+	abort_list(pair, &pair->queued[CDMA_PREFETCH], file, false);
 }
 
 /* What the engine may still write is given to nobody before its next reset. */
 static bool is_exposed(struct cdma_job *job)
 {
-	struct cdma_device *cd = job->hold->cd;
+	const struct cdma_pair *pair = job->hold->pair;
 
-	guard(mutex)(&cd->lock);
-	if (!job->open || job->resets != cd->resets)
+	guard(mutex)(&pair->cd->lock);
+	if (!job->open || job->resets != pair->resets)
 		return false;
 	cdma_expose(job->hold);
 	return true;
@@ -310,17 +316,11 @@ void cdma_begin_jobs(struct cdma_file *file)
 	init_waitqueue_head(&file->wait);
 }
 
-/* Ends what has not begun, waits for the others, and forgets their replies. */
+/* Jobs have ended: forgets their replies. */
 void cdma_end_jobs(struct cdma_file *file)
 {
-	struct cdma_device *cd = file->cd;
-	unsigned int direction;
 	struct cdma_job *job;
 
-	scoped_guard(mutex, &cd->lock)
-		for (direction = 0; direction < CDMA_DIRECTIONS; ++direction)
-			abort_list(cd, &cd->queued[direction], file, false);
-	wait_event(file->wait, !READ_ONCE(file->jobs));
 	flush_work(&file->copies);
 	flush_work(&file->frees);
 	while ((job = take_first(file, &file->done)))
@@ -328,11 +328,11 @@ void cdma_end_jobs(struct cdma_file *file)
 }
 
 /* One line for each job that the engine has. */
-void cdma_show_jobs(struct seq_file *text, struct cdma_device *cd, unsigned int direction)
+void cdma_show_jobs(struct seq_file *text, struct cdma_pair *pair, unsigned int direction)
 {
 	const struct cdma_job *job;
 
-	list_for_each_entry(job, &cd->running[direction], link)
+	list_for_each_entry(job, &pair->running[direction], link)
 		seq_printf(text, "job cookie %llu bytes %llu host_bytes %llu\n",
 			   job->request.cookie, job->request.bytes, job->request.host_bytes);
 }
@@ -364,37 +364,38 @@ static void describe(const struct cdma_job *job, struct cdma_transfer *transfer)
  * Has a channel use the table of a job. All that it does with a table is done
  * with that in its registers, so another one waits until nothing runs.
  */
-static bool use_table(struct cdma_device *cd, const struct cdma_job *job)
+static bool use_table(struct cdma_pair *pair, const struct cdma_job *job)
 {
 	const unsigned int direction = job->request.direction;
 	const struct cdma_table *table = &job->table;
 
-	if (!table->entries || !memcmp(table, &cd->tables[direction], sizeof(*table)))
+	if (!table->entries || !memcmp(table, &pair->tables[direction], sizeof(*table)))
 		return true;
-	if (!list_empty(&cd->running[direction]))
+	if (!list_empty(&pair->running[direction]))
 		return false;
-	cdma_set_table(cdma_channel_of(cd, direction), table->values, table->entries);
-	cd->tables[direction] = *table;
+	cdma_set_table(cdma_channel_of(pair, direction), table->values, table->entries);
+	pair->tables[direction] = *table;
 	return true;
 }
 
-static void dispatch_channel(struct cdma_device *cd, unsigned int direction)
+static void dispatch_channel(struct cdma_pair *pair, unsigned int direction)
 {
-	struct cdma_channel *channel = cdma_channel_of(cd, direction);
-	struct list_head *running = &cd->running[direction];
+	struct cdma_channel *channel = cdma_channel_of(pair, direction);
+	struct list_head *running = &pair->running[direction];
+	struct cdma_device *cd = pair->cd;
 	struct cdma_transfer transfer;
 	struct cdma_job *job;
 	bool any = false;
 
 	while (cdma_room(channel)) {
-		job = first_of(&cd->queued[direction]);
-		if (!job || !use_table(cd, job))
+		job = first_of(&pair->queued[direction]);
+		if (!job || !use_table(pair, job))
 			break;
 		describe(job, &transfer);
 		trace_cdma_submit(cd->number, &job->request);
 		cdma_enter(channel, &transfer);
 		if (list_empty(running))
-			cd->progress[direction] = jiffies;
+			pair->progress[direction] = jiffies;
 		list_move_tail(&job->link, running);
 		any = true;
 	}
@@ -405,13 +406,17 @@ static void dispatch_channel(struct cdma_device *cd, unsigned int direction)
 	}
 }
 
-/* Hands jobs to the engine in their order, as far as it has room, and tells it of all at once. */
-void cdma_dispatch(struct cdma_device *cd)
+/* Hands jobs to a pair in their order, as far as it has room, and tells it of all at once. */
+void cdma_dispatch(struct cdma_pair *pair)
 {
-	unsigned int direction;
+	const struct cdma_job *job = first_of(&pair->queued[CDMA_OFFLOAD]);
 
-	for (direction = 0; cd->state == CDMA_WELL && direction < CDMA_DIRECTIONS; ++direction)
-		dispatch_channel(cd, direction);
+	if (!job)
+		job = first_of(&pair->queued[CDMA_PREFETCH]);
+	if (!job || pair->cd->state != CDMA_WELL || pair->stuck || !cdma_widen(pair, job->file))
+		return;
+	dispatch_channel(pair, CDMA_OFFLOAD);
+	dispatch_channel(pair, CDMA_PREFETCH);
 }
 
 /* ---- submission ---- */
@@ -422,7 +427,7 @@ void cdma_dispatch(struct cdma_device *cd)
  */
 static bool is_valid(const struct cdma_device *cd, const struct cdma_request *request)
 {
-	const struct cdma_geometry *geometry = &cd->engine.geometry;
+	const struct cdma_geometry *geometry = cdma_geometry(cd);
 
 	return request->direction < CDMA_DIRECTIONS && request->mode <= CDMA_MODE_FVC &&
 	       !(request->flags & ~(CDMA_CHECK_CRC | CDMA_DMABUF)) && !request->reserved &&
@@ -455,7 +460,7 @@ static int may_submit(struct cdma_file *file, fmode_t mode, const struct cdma_re
 
 static int copy_table(struct cdma_device *cd, struct cdma_job *job)
 {
-	const struct cdma_geometry *geometry = &cd->engine.geometry;
+	const struct cdma_geometry *geometry = cdma_geometry(cd);
 	const u32 bits = geometry->field_bits ? geometry->field_bits : geometry->word_bits;
 	u32 k;
 
@@ -480,7 +485,7 @@ static int make_fence(struct cdma_job *job)
 	}
 	if (hold->unfenced && (!job->import.buffer || hold->way == DMA_TO_DEVICE))
 		return 0;
-	job->fence = cdma_new_fence(hold->cd);
+	job->fence = cdma_new_fence(hold->pair->cd);
 	return job->fence ? 0 : -ENOMEM;
 }
 
@@ -532,7 +537,7 @@ static struct cdma_job *new_job(struct cdma_file *file, const struct cdma_reques
 	INIT_LIST_HEAD(&job->link);
 	job->file = file;
 	job->request = *request;
-	job->hold = cdma_new_hold(file->cd);
+	job->hold = cdma_new_hold(file->pair);
 	if (job->hold)
 		return job;
 	kfree(job);
@@ -546,6 +551,8 @@ static int make_job(struct cdma_file *file, fmode_t mode, const struct cdma_requ
 	struct cdma_job *job;
 	int err = may_submit(file, mode, request);
 
+	if (!err)
+		err = cdma_join_pair(file, true);
 	if (err)
 		return err;
 	job = new_job(file, request);
@@ -576,7 +583,7 @@ static int map_or_copy(struct cdma_job *job)
 		cdma_give_host(hold);
 		err = cdma_take_host(hold, job->request.host_bytes, false);
 	}
-	job->data = hold->cd->host_bus + hold->host;
+	job->data = hold->host_bus;
 	return err;
 }
 
@@ -619,27 +626,27 @@ static int publish(const struct cdma_job *job, bool wait)
 	/* A piece may be moved into itself. */
 	if (!hold->unfenced && (!count || uses[0].resv != &hold->piece->resv))
 		uses[count++] = (struct cdma_use){ &hold->piece->resv, !offload };
-	return cdma_publish(hold->cd, job->fence, uses, count, wait);
+	return cdma_publish(hold->pair->cd, job->fence, uses, count, wait);
 }
 
 /* Queues a job that is filled, unless the engine takes none, which is told of all at the last. */
 static int queue(struct cdma_job *job, bool wait, bool last)
 {
 	struct cdma_file *file = job->file;
-	struct cdma_device *cd = file->cd;
+	struct cdma_pair *pair = file->pair;
 	int err = publish(job, wait);
 
-	guard(mutex)(&cd->lock);
-	if (!err && cd->state != CDMA_WELL)
+	guard(mutex)(&pair->cd->lock);
+	if (!err && (pair->cd->state != CDMA_WELL || pair->stuck))
 		err = -EIO;
 	if (!err) {
 		spin_lock(&file->lock);
 		++file->jobs;
 		spin_unlock(&file->lock);
-		list_move_tail(&job->link, &cd->queued[job->request.direction]);
+		list_move_tail(&job->link, &pair->queued[job->request.direction]);
 	}
 	if (err || last)
-		cdma_dispatch(cd);
+		cdma_dispatch(pair);
 	return err;
 }
 

@@ -102,7 +102,7 @@ int cdma_mmap_file(struct file *filp, struct vm_area_struct *vma)
 	struct cdma_piece *piece;
 	int err;
 
-	if (vma->vm_pgoff > file->cd->device.pages)
+	if (vma->vm_pgoff > gen_pool_size(file->cd->device) >> PAGE_SHIFT)
 		return -EINVAL;
 	piece = cdma_find_piece(file, (u64)vma->vm_pgoff << PAGE_SHIFT,
 				vma->vm_end - vma->vm_start);

@@ -19,8 +19,6 @@ static int cdma_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	int err;
 
 	err = pcim_enable_device(pdev);
-	if (!err)
-		err = pcim_iomap_regions(pdev, BIT(CDMA_REGISTERS_BAR), "cdma");
 	if (err)
 		return err;
 	pci_set_master(pdev);
@@ -29,7 +27,7 @@ static int cdma_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (err < 0)
 		return err;
 	/* A kernel in user mode has a BAR by messages. */
-	return cdma_add(&pdev->dev, pcim_iomap_table(pdev)[CDMA_REGISTERS_BAR],
+	return cdma_add(&pdev->dev, &pdev->resource[CDMA_REGISTERS_BAR],
 			&pdev->resource[CDMA_MEMORY_BAR], !IS_ENABLED(CONFIG_UML),
 			pci_irq_vector(pdev, 0));
 }

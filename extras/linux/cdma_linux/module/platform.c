@@ -7,15 +7,17 @@
 
 #include "driver.h"
 
+static struct resource *find(struct platform_device *pdev, const char *name)
+{
+	return platform_get_resource_byname(pdev, IORESOURCE_MEM, name);
+}
+
 static int cdma_probe(struct platform_device *pdev)
 {
-	void __iomem *registers = devm_platform_ioremap_resource_byname(pdev, "registers");
-	struct resource *memory = platform_get_resource_byname(pdev, IORESOURCE_MEM, "memory");
+	struct resource *registers = find(pdev, "registers"), *memory = find(pdev, "memory");
 	const int irq = platform_get_irq(pdev, 0);
 
-	if (IS_ERR(registers))
-		return PTR_ERR(registers);
-	if (!memory)
+	if (!registers || !memory)
 		return -EINVAL;
 	return irq < 0 ? irq : cdma_add(&pdev->dev, registers, memory, true, irq);
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Memory that is handed out in runs of pages: the accelerator's, of which files
- * have pieces, and the host memory, of which jobs have runs.
+ * have pieces, and the host memory of a pair, of which its jobs have runs.
  */
-#include <linux/bitmap.h>
 #include <linux/io.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
@@ -11,51 +10,32 @@
 
 #include "driver.h"
 
-int cdma_pool_init(struct cdma_pool *pool, u64 bytes)
+/* A pool of memory, in pages, or NULL; it is destroyed with the engine. */
+struct gen_pool *cdma_make_pool(unsigned long memory, u64 address, u64 bytes)
 {
-	spin_lock_init(&pool->lock);
-	pool->pages = bytes >> PAGE_SHIFT;
-	pool->used = kvcalloc(BITS_TO_LONGS(pool->pages), sizeof(*pool->used), GFP_KERNEL);
-	return pool->used ? 0 : -ENOMEM;
-}
+	struct gen_pool *pool = gen_pool_create(PAGE_SHIFT, NUMA_NO_NODE);
 
-/* Takes the first run of free pages that is long enough, if there is one. */
-bool cdma_pool_take(struct cdma_pool *pool, u64 pages, u64 *offset)
-{
-	unsigned long first;
-	bool found;
-
-	if (pages > pool->pages)
-		return false;
-	spin_lock(&pool->lock);
-	first = bitmap_find_next_zero_area(pool->used, pool->pages, 0, pages, 0);
-	found = first + pages <= pool->pages;
-	if (found)
-		bitmap_set(pool->used, first, pages);
-	spin_unlock(&pool->lock);
-	*offset = (u64)first << PAGE_SHIFT;
-	return found;
-}
-
-static void give(struct cdma_pool *pool, u64 offset, u64 pages)
-{
-	spin_lock(&pool->lock);
-	bitmap_clear(pool->used, offset >> PAGE_SHIFT, pages);
-	spin_unlock(&pool->lock);
+	if (!pool || !gen_pool_add_virt(pool, memory, address, PAGE_ALIGN_DOWN(bytes),
+					NUMA_NO_NODE))
+		return pool;
+	gen_pool_destroy(pool);
+	return NULL;
 }
 
 /* ---- host memory ---- */
 
-/* The bytes that a user may have, so that some are left to others. */
+/* The bytes that a user may have of a pair's, so that some are left to others. */
 u64 cdma_quota(const struct cdma_device *cd)
 {
-	return (u64)(cd->host.pages / 4) << PAGE_SHIFT;
+	return PAGE_ALIGN_DOWN(gen_pool_size(cd->pairs->host) / 4);
 }
 
 /* Its user's others wait meanwhile. */
 static bool charge(struct cdma_hold *hold, u64 pages)
 {
-	if (atomic_long_read(&hold->account->pages) + pages > hold->cd->host.pages / 4)
+	const u64 quota = cdma_quota(hold->pair->cd) >> PAGE_SHIFT;
+
+	if (atomic_long_read(&hold->account->pages) + pages > quota)
 		return false;
 	atomic_long_add(pages, &hold->account->pages);
 	return true;
@@ -64,7 +44,7 @@ static bool charge(struct cdma_hold *hold, u64 pages)
 static void uncharge(struct cdma_hold *hold, u64 pages)
 {
 	atomic_long_sub(pages, &hold->account->pages);
-	wake_up_all(&hold->cd->room);
+	wake_up_all(&hold->pair->cd->room);
 }
 
 static int take_turn(struct mutex *turn, bool wait)
@@ -74,19 +54,24 @@ static int take_turn(struct mutex *turn, bool wait)
 	return mutex_lock_interruptible(turn) ? -ERESTARTSYS : 0;
 }
 
+static bool find_pages(struct cdma_hold *hold, u64 pages)
+{
+	hold->host = gen_pool_dma_alloc(hold->pair->host, pages << PAGE_SHIFT, &hold->host_bus);
+	return hold->host;
+}
+
 static int take_pages(struct cdma_hold *hold, u64 pages, bool wait)
 {
-	struct cdma_device *cd = hold->cd;
-	int err = take_turn(&cd->turn, wait);
+	struct cdma_pair *pair = hold->pair;
+	int err = take_turn(&pair->turn, wait);
 
 	if (err)
 		return err;
 	if (wait)
-		err = wait_event_interruptible(cd->room,
-					       cdma_pool_take(&cd->host, pages, &hold->host));
+		err = wait_event_interruptible(pair->cd->room, find_pages(hold, pages));
 	else
-		err = cdma_pool_take(&cd->host, pages, &hold->host) ? 0 : -EAGAIN;
-	mutex_unlock(&cd->turn);
+		err = find_pages(hold, pages) ? 0 : -EAGAIN;
+	mutex_unlock(&pair->turn);
 	return err;
 }
 
@@ -103,7 +88,7 @@ int cdma_take_host(struct cdma_hold *hold, u64 bytes, bool wait)
 	if (err)
 		return err;
 	if (wait)
-		err = wait_event_interruptible(hold->cd->room, charge(hold, pages));
+		err = wait_event_interruptible(hold->pair->cd->room, charge(hold, pages));
 	else
 		err = charge(hold, pages) ? 0 : -EAGAIN;
 	if (!err) {
@@ -129,14 +114,20 @@ void cdma_give_host(struct cdma_hold *hold)
 {
 	if (!hold->pages)
 		return;
-	give(&hold->cd->host, hold->host, hold->pages);
+	gen_pool_free(hold->pair->host, (unsigned long)hold->host, hold->pages << PAGE_SHIFT);
 	if (hold->account)
 		uncharge(hold, hold->pages);
 	hold->pages = 0;
-	wake_up_all(&hold->cd->room);
+	wake_up_all(&hold->pair->cd->room);
 }
 
 /* ---- the accelerator's memory ---- */
+
+/* What the pool calls its first page, for which it returns an address that is not 0. */
+static unsigned long place_of(const struct cdma_device *cd)
+{
+	return (__force unsigned long)cd->memory;
+}
 
 /* Writes are posted, and not any number of them: the read waits until they have arrived. */
 void cdma_store(const struct cdma_device *cd, u64 address, const void *data, size_t bytes)
@@ -167,7 +158,7 @@ static void free_piece(struct kref *ref)
 {
 	struct cdma_piece *piece = container_of(ref, struct cdma_piece, ref);
 
-	give(&piece->cd->device, piece->address, piece->bytes >> PAGE_SHIFT);
+	gen_pool_free(piece->cd->device, place_of(piece->cd) + piece->address, piece->bytes);
 	dma_resv_fini(&piece->resv);
 	cdma_put_device(piece->cd);
 	kfree(piece);
@@ -181,25 +172,28 @@ void cdma_put_piece(struct cdma_piece *piece)
 
 int cdma_allocate(struct cdma_file *file, struct cdma_range *range)
 {
-	const u64 pages = cdma_pages_of(range->bytes);
+	const u64 bytes = cdma_pages_of(range->bytes) << PAGE_SHIFT;
 	struct cdma_device *cd = file->cd;
 	struct cdma_piece *piece;
+	unsigned long place;
 	int err;
 
-	if (!pages)
+	if (!bytes)
 		return -EINVAL;
 	piece = kzalloc(sizeof(*piece), GFP_KERNEL_ACCOUNT);
 	if (!piece)
 		return -ENOMEM;
-	if (!cdma_pool_take(&cd->device, pages, &piece->address)) {
+	place = gen_pool_alloc(cd->device, bytes);
+	if (!place) {
 		kfree(piece);
 		return -ENOSPC;
 	}
+	piece->address = place - place_of(cd);
 	kref_init(&piece->ref);
 	dma_resv_init(&piece->resv);
 	kref_get(&cd->ref);
 	piece->cd = cd;
-	piece->bytes = pages << PAGE_SHIFT;
+	piece->bytes = bytes;
 	err = clear(piece);
 	if (err) {
 		cdma_put_piece(piece);
@@ -208,6 +202,9 @@ int cdma_allocate(struct cdma_file *file, struct cdma_range *range)
 	range->address = piece->address;
 	guard(mutex)(&file->mutex);
 	list_add(&piece->link, &file->pieces);
+	guard(mutex)(&cd->lock);
+	file->begin = min(file->begin, piece->address);
+	file->end = max(file->end, piece->address + piece->bytes);
 	return 0;
 }
 

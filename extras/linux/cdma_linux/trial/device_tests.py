@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import cocotb
-from cocotb.triggers import RisingEdge
+from cocotb.triggers import ValueChange
 from cocotbext.axi import AxiResp
 
+from cdma.hdl.spec.options import PAIR_SPAN_LOG2
 from cdma.verif.engine.bench import CHANNELS
 from cdma.verif.engine.context import engine_test
 from cdma.verif.engine.design import EngineDesign
@@ -65,13 +66,24 @@ class _Registers:
     def __init__(self, bench: LinuxBench) -> None:
         self._bench = bench
         self.submitted = 0
-        registers, self._mask = bench.registers, 2 * bench.config.ring_entries - 1
+        self._mask = 2 * bench.config.ring_entries - 1
         # The tail of each ring, by the register that it is written to; the one that starts a ring anew.
-        self._tails = {registers[f"{name}.ring_tail"].address: 0 for name in CHANNELS}
-        self._bases = {
-            registers[f"{name}.ring_base_low"].address: registers[f"{name}.ring_tail"].address
+        self._tails = dict.fromkeys(self._places("ring_tail"), 0)
+        self._bases = dict(zip(self._places("ring_base_low"), self._tails, strict=True))
+
+    def _places(self, register: str) -> list[int]:
+        """Where a register of all channels is."""
+        registers = self._bench.registers
+        return [
+            (pair << PAIR_SPAN_LOG2) + registers[f"{name}.{register}"].address
+            for pair in range(self._bench.config.channels)
             for name in CHANNELS
-        }
+        ]
+
+    async def busy(self) -> bool:
+        """Whether a channel has something to do."""
+        busy = self._bench.registers["offload.status"].register.field("busy")
+        return any([busy.get(int.from_bytes(await self.read(at), "little")) for at in self._places("status")])
 
     async def read(self, offset: int) -> bytes:
         response = await self._bench.bus.read(offset)
@@ -103,7 +115,8 @@ class _Device:
             accelerator.hold(mmap.mmap(file.fileno(), accelerator.size, offset=settings["place"]))
         accelerator.allow(0, accelerator.size)
         self._registers = _Registers(bench)
-        self._function = Function(self._registers, accelerator.bytes, guest.placed)
+        span = 1 << bench.config.register_address_bits
+        self._function = Function(self._registers, accelerator.bytes, guest.placed, span)
         self._guest = guest
         self._until = 0
         self._silent = 0
@@ -132,8 +145,8 @@ class _Device:
 
     async def _works(self) -> bool:
         if self._bench.cycles >= self._until:
-            busy = [await self._bench.peek(f"{name}.status", "busy") for name in self._bench.rings]
-            self._until = self._bench.cycles + _QUIET if any(busy) or self._late else 0
+            works = self._late or await self._registers.busy()
+            self._until = self._bench.cycles + _QUIET if works else 0
         return self._until > 0
 
     def _share(self) -> None:
@@ -167,13 +180,16 @@ class _Device:
         self._silent = silent
 
     async def _watch_interrupt(self) -> None:
-        rises = RisingEdge(self._bench.dut.irq)
+        lines, before = self._bench.dut.irq, 0
         while True:
-            await rises
-            if cycles := self._mishaps.delay():
+            await ValueChange(lines)
+            # A line of each pair, all of which send the same message.
+            now = int(lines.value) if lines.value.is_resolvable else 0
+            rises, before = now & ~before, now
+            if rises and (cycles := self._mishaps.delay()):
                 self._late += 1
                 cocotb.start_soon(self._bench.blame(self._interrupt_after(cycles)))
-            else:
+            elif rises:
                 self._interrupt()
 
     async def _interrupt_after(self, cycles: int) -> None:

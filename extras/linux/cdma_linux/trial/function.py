@@ -82,7 +82,6 @@ class ConfigSpace:
 
 #: The BARs.
 REGISTERS, MEMORY = 0, 2
-_REGISTER_BYTES = 4096
 
 
 class Registers(Protocol):
@@ -96,7 +95,7 @@ class Registers(Protocol):
 
 
 class Function:
-    """The function; ``memory`` is the accelerator's, and a power of two long.
+    """The function; ``memory`` is the accelerator's, and a power of two long, as ``span``, the bytes of its registers.
 
     ``placed``: BARs that lie in the guest's memory, if the accelerator's does, as :class:`ConfigSpace` has them.
     """
@@ -106,10 +105,11 @@ class Function:
         registers: Registers,
         memory: bytearray | mmap.mmap,
         placed: Mapping[int, tuple[int, int]] = {},
+        span: int = 4096,
     ) -> None:
         others = {} if placed else {MEMORY: len(memory)}
-        self.config = ConfigSpace({REGISTERS: _REGISTER_BYTES, **others}, placed)
-        self._registers, self._memory = registers, memory
+        self.config = ConfigSpace({REGISTERS: span, **others}, placed)
+        self._registers, self._memory, self._span = registers, memory, span
         #: Whether the function is there; what is read of one that is not is all ones.
         self.present = True
         #: Accesses to registers, and interrupts.
@@ -141,14 +141,15 @@ class Function:
         if bar == MEMORY:
             return bytes(self._memory[address : address + size])
         self.accesses += 1
-        return await self._registers.read(address) if size == 4 and address % 4 == 0 else b"\xff" * size
+        place = address % self._span
+        return await self._registers.read(place) if size == 4 and place % 4 == 0 else b"\xff" * size
 
     async def _write(self, bar: int, address: int, data: bytes) -> None:
         if bar == MEMORY:
             self._memory[address : address + len(data)] = data
         elif address % 4 + len(data) <= 4:
             self.accesses += 1
-            await self._registers.write(address, data)
+            await self._registers.write(address % self._span, data)
 
     def interrupt(self) -> tuple[int, int] | None:
         """The message of an interrupt, unless the guest does not want it or the function is gone."""

@@ -422,6 +422,7 @@ static void try_driver(void) {
     fuzz((unsigned int)number_in(CALLS, ""));
     all_is_free();
     health();
+    pairs();
     removal();
     try_each(last);
     leaks();

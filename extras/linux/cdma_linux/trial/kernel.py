@@ -54,13 +54,13 @@ DEVICE_ID = 1234
 
 #: What the kernel has beside what it cannot do without: PCI in user mode, modules, a first file system in memory; and what
 #: the driver has to do with: buffers of other drivers, rings of system calls, DMA for the rest of the kernel, sleep, device
-#: trees.
+#: trees, ranges of memory (genalloc, which comes with SRAM).
 _OPTIONS = (
     *("64BIT", "MODULES", "MODULE_UNLOAD", "BLK_DEV_INITRD", "BINFMT_ELF", "DEVTMPFS", "PROC_FS", "SYSFS"),
     *("STDERR_CONSOLE", "NULL_CHAN", "VIRTIO_UML", "UML_PCI_OVER_VIRTIO", "PCI", "PCI_MSI"),
     *("SHMEM", "TMPFS", "MEMFD_CREATE", "UDMABUF", "DMABUF_HEAPS", "DMABUF_HEAPS_SYSTEM"),
     *("IO_URING", "EVENTFD", "HOSTFS", "SYNC_FILE", "SW_SYNC", "DMADEVICES", "ALTERA_MSGDMA", "DMATEST"),
-    *("SUSPEND", "PM", "PM_SLEEP", "PM_DEBUG", "PM_SLEEP_DEBUG", "OF"),
+    *("SUSPEND", "PM", "PM_SLEEP", "PM_DEBUG", "PM_SLEEP_DEBUG", "OF", "SRAM"),
 )
 #: What looks for faults of a driver: accesses to memory that is nobody's; what C leaves undefined (in modules: the rest of
 #: a kernel in user mode is not compiled for it); mappings for devices that are wrong or lost; objects that are used before

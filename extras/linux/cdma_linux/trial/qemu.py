@@ -94,7 +94,6 @@ class Qemu:
             known = CONFIG_WRITE if code == _CONFIG_WRITE else CONFIG_READ
         elif code in (_WRITE, _READ):
             address, value, size = _BAR.unpack(payload)
-            address %= _PAGE
             known = WRITE if code == _WRITE else READ
         else:
             raise ValueError(f"QEMU sends message {code}")

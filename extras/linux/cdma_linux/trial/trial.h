@@ -89,6 +89,7 @@ void direct(void);
 void dmatest(void);
 void fences(void);
 void health(void);
+void pairs(void);
 void platform(void);
 void removal(void);
 void sharing(void);

@@ -29,8 +29,8 @@ void watch(struct cdma_user *cdma) {
     doorbell = strstr(text, "cdma_doorbell: cdma0 offload tail=");
     complete = strstr(text, "cdma_complete: cdma0 offload cookie=4711 status=0");
     say(submit != NULL && doorbell > submit && complete > doorbell, "a transfer is traced from its submission to its end");
-    snprintf(entries, sizeof entries, "offload entries %u ", cdma->info.in_flight);
+    snprintf(entries, sizeof entries, "\noffload entries %u ", cdma->info.in_flight);
     text = text_of("/sys/kernel/debug/cdma0/rings");
-    say(strstr(text, entries) == text && strstr(text, "outstanding 0") != NULL,
+    say(strstr(text, entries) != NULL && strstr(text, "outstanding 0") != NULL,
         "debugfs has the rings");
 }

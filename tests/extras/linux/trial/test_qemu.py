@@ -83,7 +83,7 @@ def test_accesses_are_handed_over_and_answered(machine: _Machine) -> None:
     bar = struct.pack("<QQI?3x", 0xFEBF_F104, 0x12345678, 4, True)
     (read,), _ = machine.tell(_BAR_READ, bar), machine.reply()
     (write,), _ = machine.tell(_BAR_WRITE, bar), machine.reply()
-    assert (read.code, read.address, write.code, write.address) == (READ, 0x104, WRITE, 0x104)
+    assert (read.code, read.address, write.code, write.address) == (READ, 0xFEBFF104, WRITE, 0xFEBFF104)
     assert write.data == b"\x78\x56\x34\x12"
     assert machine.tell(_RESET) == []
     machine.reply()

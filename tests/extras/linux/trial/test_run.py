@@ -23,6 +23,7 @@ _SHAPES = {
     "default": EngineConfig(),
     "units": EngineConfig(units=2, stripe_bytes=256, crc=False),
     "pages": dataclasses.replace(SMALL, pages=True),
+    "pairs": dataclasses.replace(SMALL, channels=4),
 }
 
 

@@ -14,8 +14,8 @@ from cdma.hdl.spec.codec import BLOCKS, CodecConfig, codec_of
 from cdma.hdl.spec.format import StreamFormat
 from cdma.hdl.spec.options import has_slices
 from cdma.hdl.spec.settings import check_choice
-from cdma.hdl.verilog.emit import Verilog, emit, module_prefix
-from cdma.hdl.verilog.names import VERILOG_2005, Dialect, kept_words
+from cdma.hdl.verilog.emit import Verilog, emit, wished
+from cdma.hdl.verilog.names import kept_words
 from cdma.hdl.verilog.shell import CLOCK_AND_RESET, CLOCK_GATE, SCAN_ENABLE, Port, Shell, axis_ports
 
 from .parts.interface import codec_members
@@ -200,32 +200,14 @@ def codec_shell(kind: str, config: CodecConfig) -> CodecShell:
     return CodecShell(block(config), config)
 
 
-def codec_verilog(kind: str, config: CodecConfig, **options: Any) -> str:
-    """The text of :func:`codec_design`, with its ``options``."""
-    return codec_design(kind, config, **options).text
+def codec_verilog(kind: str, config: CodecConfig, **wishes: Any) -> str:
+    """The text of :func:`codec_design`."""
+    return codec_design(kind, config, **wishes).text
 
 
-def codec_design(
-    kind: str,
-    config: CodecConfig,
-    *,
-    name: str | None = None,
-    prefix: str | None = None,
-    init: bool = True,
-    memories: str = "wrap",
-    dialect: Dialect = VERILOG_2005,
-) -> Verilog:
-    """The Verilog of a ``compressor`` or ``decompressor``, called ``cdma_KIND`` by default, and its memories."""
-    name = f"cdma_{kind}" if name is None else name
-    module_prefix(name, prefix)
-    return emit(
-        codec_shell(kind, config),
-        name,
-        prefix=prefix,
-        init=init,
-        memories=memories,
-        dialect=dialect,
-        purposes=PURPOSES,
-        title=f"streaming {kind} with AXI-Stream ports",
-        parameters=config.describe(),
-    )
+def codec_design(kind: str, config: CodecConfig, **wishes: Any) -> Verilog:
+    """The Verilog of a ``compressor`` or ``decompressor``, called ``cdma_KIND`` by default, and its memories; ``wishes`` are
+    those of :func:`emit`."""
+    named, title = wished(f"cdma_{kind}", wishes), f"streaming {kind} with AXI-Stream ports"
+    shell = codec_shell(kind, config)
+    return emit(shell, **named, purposes=PURPOSES, title=title, parameters=config.describe())

@@ -5,6 +5,8 @@ Then the stages as designs of their own, and their Verilog.
 
 from __future__ import annotations
 
+from typing import Any
+
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -15,8 +17,8 @@ from cdma.hdl.blocks.elaboration import copies, optional
 from cdma.hdl.blocks.registers import Beat
 from cdma.hdl.spec.settings import check_choice
 from cdma.hdl.spec.stage import STAGES, Quantisation, StageConfig
-from cdma.hdl.verilog.emit import Verilog, emit, module_prefix
-from cdma.hdl.verilog.names import VERILOG_2005, Dialect, kept_words
+from cdma.hdl.verilog.emit import Verilog, emit, wished
+from cdma.hdl.verilog.names import kept_words
 from cdma.hdl.verilog.shell import CLOCK_AND_RESET, Port, Shell, axis_ports
 
 
@@ -431,27 +433,9 @@ class StageShell(Shell):
         return m
 
 
-def stage_design(
-    kind: str,
-    config: StageConfig,
-    *,
-    name: str | None = None,
-    prefix: str | None = None,
-    init: bool = True,
-    memories: str = "wrap",
-    dialect: Dialect = VERILOG_2005,
-) -> Verilog:
-    """The Verilog of a ``quantiser`` or ``dequantiser``, called ``cdma_KIND`` by default."""
+def stage_design(kind: str, config: StageConfig, **wishes: Any) -> Verilog:
+    """The Verilog of a ``quantiser`` or ``dequantiser``, called ``cdma_KIND`` by default; ``wishes`` are those of
+    :func:`emit`."""
     check_choice("kind", kind, STAGES)
-    name = f"cdma_{kind}" if name is None else name
-    module_prefix(name, prefix)
-    return emit(
-        StageShell(kind, config),
-        name,
-        prefix=prefix,
-        init=init,
-        memories=memories,
-        dialect=dialect,
-        title=f"error-bounded {kind} with AXI-Stream ports",
-        parameters=config.describe(),
-    )
+    named, title = wished(f"cdma_{kind}", wishes), f"error-bounded {kind} with AXI-Stream ports"
+    return emit(StageShell(kind, config), **named, title=title, parameters=config.describe())

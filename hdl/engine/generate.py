@@ -2,45 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.verilog.emit import Verilog, emit, module_prefix
-from cdma.hdl.verilog.names import VERILOG_2005, Dialect
+from cdma.hdl.verilog.emit import Verilog, emit, wished
 
 from .core import PURPOSES
 from .engine import engine_shell
 
 
-def engine_verilog(
-    config: EngineConfig,
-    *,
-    name: str = "cdma_engine",
-    prefix: str | None = None,
-    init: bool = True,
-    memories: str = "wrap",
-) -> str:
+def engine_verilog(config: EngineConfig, **wishes: Any) -> str:
     """The text of :func:`engine_design`."""
-    return engine_design(config, name=name, prefix=prefix, init=init, memories=memories).text
+    return engine_design(config, **wishes).text
 
 
-def engine_design(
-    config: EngineConfig,
-    *,
-    name: str = "cdma_engine",
-    prefix: str | None = None,
-    init: bool = True,
-    memories: str = "wrap",
-    dialect: Dialect = VERILOG_2005,
-) -> Verilog:
-    """The Verilog of the engine as a module called ``name``, and its memories."""
-    module_prefix(name, prefix)
+def engine_design(config: EngineConfig, **wishes: Any) -> Verilog:
+    """The Verilog of an engine, called ``cdma_engine`` by default, and its memories; ``wishes`` are those of
+    :func:`emit`."""
+    named = wished("cdma_engine", wishes)
     return emit(
         engine_shell(config),
-        name,
-        prefix=prefix,
-        init=init,
-        memories=memories,
+        **named,
         smallest_memory=config.smallest_memory,
-        dialect=dialect,
         purposes=PURPOSES,
         title="compressing DMA engine with AXI4 ports",
         parameters=config.describe(),

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from amaranth.lib.wiring import Component
 
@@ -169,6 +169,13 @@ def module_prefix(name: str, prefix: str | None) -> str:
     """The prefix of the submodules of ``name``; refuses illegal names."""
     check_identifier("name", name)
     return f"{name}_" if prefix is None else check_prefix("prefix", prefix)
+
+
+def wished(name: str, wishes: Mapping[str, Any]) -> dict[str, Any]:
+    """The wishes of :func:`emit`, with ``name`` where they have none; refuses illegal names before a shell is made."""
+    named = {"name": name, **wishes}
+    module_prefix(named["name"], named.get("prefix"))
+    return named
 
 
 class Netlist(NamedTuple):

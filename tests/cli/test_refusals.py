@@ -162,14 +162,6 @@ def test_nested_toml(text: str, command: str, tmp_path: Path, refused) -> None:
     assert f"{path} is nested too deeply" in refused(*command.format(path).split())
 
 
-@pytest.mark.parametrize("bench", ["bench engine", "bench units"])
-def test_plots(bench: str, tmp_path: Path, monkeypatch, refused) -> None:
-    assert "has no ending .svg or .png" in refused(*bench.split(), "--plot", tmp_path / "a.pdf")
-    assert "no directory" in refused(*bench.split(), "--plot", tmp_path / "none" / "a.svg")
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert "matplotlib is not installed" in refused(*bench.split(), "--plot", tmp_path / "a.svg")
-
-
 #: Command lines, and what is said of each: what was given and what is allowed. ``LIB`` is a cell library, ``EMPTY`` and
 #: ``CODEC`` are files of settings, of which one names a codec.
 _REFUSED = """

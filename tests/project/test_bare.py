@@ -168,7 +168,6 @@ def test_extras_bring_what_is_imported_of_them() -> None:
         "cocotb",
         "wavedrom",
         "pyosys",
-        "matplotlib",
         "distributed",
         "lz4",
         "torch",

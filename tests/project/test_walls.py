@@ -87,7 +87,6 @@ cocotbext: verif extras/linux
 find_libpython: verif/simulator
 vcd: verif
 wavedrom: verif
-matplotlib: cli/commands extras/study
 peakrdl_uvm: hdl/deliver
 systemrdl: hdl/deliver
 distributed: base

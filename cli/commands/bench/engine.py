@@ -5,13 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.base.errors import ParameterError
 from cdma.command import ROWS, Option, flag, option
 from cdma.commands.verify import design_from, with_rings
-from cdma.files import ready_file
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import MOST_PAGED, PAGE_BYTES
 from cdma.hdl.spec.stage import NUMBERS
@@ -29,20 +27,6 @@ def case_options(densities: str, directions: Sequence[str]) -> tuple[Option, Opt
         option("--densities D+", f"shares of literals{densities}", float),
         option("--directions D+", some, choices=directions),
     )
-
-
-def plot(what: str) -> Option:
-    """``--plot``."""
-    return option("--plot FILE", f"also draw {what} (.svg, .png)", Path)
-
-
-def check_plot(path: Path | None) -> None:
-    """Refuses a picture that cannot be drawn or written, before what it shows is measured."""
-    if path is not None:
-        from .plot import require_matplotlib
-
-        require_matplotlib()
-        ready_file(path, (".svg", ".png"))
 
 
 def check_latencies(name: str, latencies: Iterable[int]) -> None:
@@ -92,7 +76,6 @@ def _run(arguments: argparse.Namespace) -> Result:
     if dram:
         for design in designs:
             check_dram(dram, design, port)
-    check_plot(arguments.plot)
     rows: list[Row] = []
     periods = _host_periods(arguments.host_periods, designs)
     with step_progress("building and measuring", len(periods) * sum(map(rows_of, wanted))) as advance:
@@ -104,10 +87,6 @@ def _run(arguments: argparse.Namespace) -> Result:
             else:
                 measured = measure_engine(design, cases, advance, host_period=period)
             rows += [shape | row for row in measured]
-    if arguments.plot is not None:
-        from .plot import plot_rows, plot_utilisation
-
-        (plot_rows if arguments.rows else plot_utilisation)(rows, arguments.plot)
     shown = [name for name in _MORE if getattr(arguments, name)]
     if of_host:
         shown[shown.index("host")] = "memory"
@@ -318,7 +297,7 @@ COMMAND = block_command(
             flag("--bases", "with --delta: each case also with a base in device memory, which changes the stream; an "
                 "offload then reads twice its raw bytes, which its utilisation counts"),
         ),
-        "": (ROWS, plot("utilisation over density, or over the bytes of --rows")),
+        "": (ROWS,),
     },
-    ["--densities 0 0.5 1 --bytes 65536", "--plot utilisation.svg"],
+    ["--densities 0 0.5 1 --bytes 65536"],
 )  # fmt: skip

@@ -13,7 +13,7 @@ from cdma.commands.verify import design_from, with_rings
 from cdma.options import block_command, check_between, check_densities
 from cdma.result import Columns, Result, Row, column, rows_result
 
-from .engine import case_options, check_latencies, check_plot, plot
+from .engine import case_options, check_latencies
 
 if TYPE_CHECKING:
     from cdma.verif.engine.design import EngineDesign
@@ -36,10 +36,6 @@ _COLUMNS: Columns = {
 
 def _run(arguments: argparse.Namespace) -> Result:
     rows = _measure(arguments) if arguments.rows is None else _read(arguments.rows)
-    if arguments.plot is not None:
-        from .plot import plot_units
-
-        plot_units(rows, arguments.plot)
     rows.sort(key=lambda row: (row["direction"], row["pattern"] != "scattered", row["pattern"]))
     return rows_result(rows, _COLUMNS, 2, _group)
 
@@ -52,7 +48,6 @@ def _measure(arguments: argparse.Namespace) -> list[Row]:
     from cdma.verif.engine.measure import measure_engine, unit_row
 
     wanted = [_cases(arguments, design) for design in designs]
-    check_plot(arguments.plot)
     rows: list[Row] = []
     with step_progress("building and measuring", sum(map(len, wanted))) as advance:
         for design, cases in zip(designs, wanted, strict=True):
@@ -127,7 +122,7 @@ COMMAND = block_command(
             option("--rows FILE", "measure nothing, and show the rows that 'cdma study model measure units' wrote to "
                 "FILE", Path),
         ),
-        "": (ROWS, plot("over density the utilisation of the link, and what crosses the crossbar")),
+        "": (ROWS,),
     },
     ["--unit-counts 2 4 --densities 0.5"],
     name="units",

@@ -386,7 +386,6 @@ def _densities(network: str, table: DensityTable) -> str:
         x_label="part of the training done",
         y_label="density",
         y_most=1.0,
-        square_root=True,
     )
 
 

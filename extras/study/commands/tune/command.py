@@ -39,7 +39,7 @@ def _run(arguments: argparse.Namespace) -> Result:
     for name in ("area", "clock"):
         if getattr(arguments, name) <= 0:
             raise ParameterError(f"{name} is {getattr(arguments, name)}; it must be more than 0")
-    for path, ending in ((arguments.cache, ".jsonl"), (arguments.plot, ".svg"), (arguments.output, ".toml")):
+    for path, ending in ((arguments.cache, ".jsonl"), (arguments.output, ".toml")):
         if path is not None:
             ready_file(path, (ending,))
     evaluate = NamedTrainer(arguments.network, arguments.machine, arguments.link)
@@ -53,9 +53,6 @@ def _run(arguments: argparse.Namespace) -> Result:
         raise ParameterError(
             f"none of {len(kept.known)} designs has at most {arguments.area:g} kGE and at least {arguments.clock:g} GHz"
         )
-    if arguments.plot is not None:
-        with replacing(arguments.plot) as file:
-            file.write(_picture(kept, pairs, question).encode())
     if arguments.output is not None:
         with replacing(arguments.output) as file:
             file.write(_toml(question, chosen, kept.known[chosen], sampler).encode())
@@ -100,17 +97,6 @@ _TITLES = (
 )
 
 
-def _picture(kept: Kept[Design, Evaluation], pairs: list[tuple[Design, Evaluation]], question: str) -> str:
-    from cdma.study.svg import Line, line_chart
-
-    return line_chart(
-        f"{question}: step by area, {len(kept.known)} designs evaluated",
-        [Line("front", [found.area_kge for _, found in pairs], [1e3 * found.step_s for _, found in pairs])],
-        x_label="kGE, memories included",
-        y_label="ms a step",
-    )
-
-
 def _toml(question: str, design: Design, found: Evaluation | None, sampler: str) -> str:
     assert found is not None
     lines = [
@@ -137,7 +123,6 @@ _HARDWARE = Command(
             option("--area KGE", "the most area, memories included", 600.0),
             option("--clock GHZ", "the slowest clock", 0.8),
             *search_options("designs", 60),
-            option("--plot FILE", "draw area and step of the front (.svg)", Path),
             option("-o --output FILE", "write the design for generate --config (.toml)", Path),
             option("--jobs N", "designs at once, which the sampler chooses without knowing what becomes of the others of "
                 "them", 1),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +21,6 @@ from cdma.result import Result
 from .verify import design_from
 
 if TYPE_CHECKING:
-    from cdma.output import Advance
     from cdma.verif.campaigns.mutation.campaign import Score, Verdict
     from cdma.verif.simulator.simulate import Design
 
@@ -100,13 +98,9 @@ def _verdicts(
                 prove=arguments.prove,
                 jobs=arguments.jobs,
                 scheduler=arguments.scheduler,
-                on_done=partial(_advance, advance),
+                on_done=lambda verdict: advance(what=f"{verdict.mutant.block} {verdict.result}"),
             )
         yield from found.items()
-
-
-def _advance(advance: Advance, verdict: Verdict) -> None:
-    advance(what=f"{verdict.mutant.block} {verdict.result}")
 
 
 def _design(block: str, config: Path | None) -> Design:

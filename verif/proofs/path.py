@@ -17,7 +17,7 @@ from cdma.hdl.engine.path.base import Change
 from cdma.hdl.spec.engine import EngineConfig
 
 from .bench import Bench, free, hold, obey
-from .proof import Config, Proof
+from .proof import Proof
 from .word_flow import flow_proof
 
 _BEATS = 4
@@ -201,10 +201,6 @@ def _next(count: Value, moves: Value, last: Value) -> Value:
     return Mux(moves, Mux(last, 0, count + 1), count)
 
 
-def _has_bases(config: Config) -> bool:
-    return isinstance(config, EngineConfig) and config.delta
-
-
 PROOFS = [
     _proof(ReadStore, Lowered, 4, "down"),
     _proof(WriteStore, Raised, 3, "up"),
@@ -213,7 +209,7 @@ PROOFS = [
         config="2 lanes, words of 1 bit",
         claim="a beat of raw data is changed by the beat of its own base with the same number, and all of a base goes by",
         blocks=(Change,),
-        built_so=_has_bases,
+        built_so=lambda config: isinstance(config, EngineConfig) and config.delta,
         bench=Pairing,
     ),
 ]

@@ -286,21 +286,13 @@ _MAP = RegisterMap(
 )
 
 
-def _fast(config: Config) -> bool:
-    return isinstance(config, EngineConfig) and config.pipelined
-
-
-def _not_fast(config: Config) -> bool:
-    return isinstance(config, EngineConfig) and not config.pipelined
-
-
 def _lite(config: str, *, fast: bool, quick: bool) -> Proof:
     return Proof(
         name="registers_port",
         config=config,
         claim="AXI4-Lite of the register file under any legal manager; a taken access is answered within 4 cycles",
         blocks=(RegisterFile,),
-        built_so=_fast if fast else _not_fast,
+        built_so=lambda config: isinstance(config, EngineConfig) and config.pipelined == fast,
         bench=lambda: LitePort(RegisterFile(_MAP, pipelined=fast), 4),
         rules=(LITE_RULES,),
         quick=quick,

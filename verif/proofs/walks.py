@@ -315,10 +315,6 @@ class Walking(Bench):
         return place[:_WALKED_BITS]
 
 
-def _shaped(config: Config) -> bool:
-    return isinstance(config, EngineConfig) and config.dimensions > 0
-
-
 def _walking(dimensions: int, depth: int, *, quick: bool = True) -> Proof:
     return Proof(
         name="walker",
@@ -326,7 +322,7 @@ def _walking(dimensions: int, depth: int, *, quick: bool = True) -> Proof:
         claim="each row of a shape is walked once, in the order of the stream, where index times stride says, and no other; "
         "which rows are padding, and which is the last one",
         blocks=(Walker,),
-        built_so=_shaped,
+        built_so=lambda config: isinstance(config, EngineConfig) and config.dimensions > 0,
         bench=lambda: Walking(dimensions),
         method="bmc",
         depth=depth,

@@ -41,7 +41,7 @@ def _run(arguments: argparse.Namespace) -> Result:
         for design in designs:
             rows += measure_codec(design, arguments.seed, advance)
     holds = all(row["cycles"] <= row["bound"] for row in rows)
-    return rows_result(rows, _columns(rows), 2, _group, holds=holds)
+    return rows_result(rows, _columns(rows), 2, lambda row: (row["direction"], _shape(row)), holds=holds)
 
 
 def _columns(rows: Sequence[Row]) -> Columns:
@@ -56,10 +56,6 @@ def _columns(rows: Sequence[Row]) -> Columns:
 
 def _shape(row: Row) -> str:
     return f"{row['lanes']} x {row['word_bits']}"
-
-
-def _group(row: Row) -> tuple[str, str]:
-    return row["direction"], _shape(row)
 
 
 COMMAND = block_command(

@@ -93,7 +93,7 @@ def _run(arguments: argparse.Namespace) -> Result:
     more = {title: cell for name in shown for title, cell in _MORE[name].items()}
     if dram:
         more.pop("of the memory", None)
-    return rows_result(rows, {**_COLUMNS, **more}, 3, _group)
+    return rows_result(rows, {**_COLUMNS, **more}, 3, lambda row: (_ports(row), _label(row)))
 
 
 def _designs(arguments: argparse.Namespace) -> Iterator[EngineDesign]:
@@ -248,10 +248,6 @@ def _check_lists(sizes: Sequence[int], config: EngineConfig) -> None:
 def _ports(row: Row) -> str:
     dev, host = row["dev_data_bits"], row["host_data_bits"]
     return f"{dev}" if dev == host else f"{dev}, {host}"
-
-
-def _group(row: Row) -> tuple[str, str]:
-    return _ports(row), _label(row)
 
 
 def _label(row: Row) -> str:

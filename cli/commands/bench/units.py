@@ -37,7 +37,7 @@ _COLUMNS: Columns = {
 def _run(arguments: argparse.Namespace) -> Result:
     rows = _measure(arguments) if arguments.rows is None else _read(arguments.rows)
     rows.sort(key=lambda row: (row["direction"], row["pattern"] != "scattered", row["pattern"]))
-    return rows_result(rows, _COLUMNS, 2, _group)
+    return rows_result(rows, _COLUMNS, 2, lambda row: (row["direction"], row["pattern"]))
 
 
 def _measure(arguments: argparse.Namespace) -> list[Row]:
@@ -94,10 +94,6 @@ def _cases(arguments: argparse.Namespace, design: EngineDesign) -> list[dict[str
         cycles=arguments.cycles,
         latency=arguments.memory_latency,
     )
-
-
-def _group(row: Row) -> tuple[str, str]:
-    return row["direction"], row["pattern"]
 
 
 COMMAND = block_command(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -32,9 +32,14 @@ def _formats(arguments: argparse.Namespace) -> Result:
         for one in data:
             found += [asdict(row) for row in rows(one)]
             advance(what=one.name)
-    return rows_result(
-        _by_data(found), _formats_columns(found), 1, lambda row: row["name"].split(".")[0], data=found
-    )
+    codecs = _codecs(found)
+    columns: Columns = {
+        "data": lambda row: f"{row['name']} ({row['type']})",
+        "density": column("density", ".2f"),
+        **{codec: column(codec, ".2f") for codec in codecs},
+    }
+    table = _by_data(found, codecs)
+    return rows_result(table, columns, 1, lambda row: row["name"].split(".")[0], data=found)
 
 
 def _train_transformer(arguments: argparse.Namespace) -> None:
@@ -61,30 +66,14 @@ def _codecs(rows: Sequence[Row]) -> list[str]:
     return max(by_tensor.values(), key=len)
 
 
-def _by_data(rows: Sequence[Row]) -> list[Row]:
+def _by_data(rows: Sequence[Row], codecs: Sequence[str]) -> list[Row]:
     """One row for each tensor, with the ratio by codec."""
     table: dict[tuple[str, str], Row] = {}
     for row in rows:
-        key = row["data"], row["number_type"]
-        entry = table.setdefault(
-            key, {"name": row["data"], "type": row["number_type"], "density": row["density"]}
-        )
-        entry[row["codec"]] = row["ratio"]
+        name, kind = row["data"], row["number_type"]
+        empty = {"name": name, "type": kind, "density": row["density"], **dict.fromkeys(codecs)}
+        table.setdefault((name, kind), empty)[row["codec"]] = row["ratio"]
     return list(table.values())
-
-
-def _data_name(row: Row) -> str:
-    return f"{row['name']} ({row['type']})"
-
-
-def _ratio(codec: str) -> Callable[[Row], str]:
-    return lambda row: f"{row[codec]:.2f}" if codec in row else ""
-
-
-def _formats_columns(rows: Sequence[Row]) -> Columns:
-    return {"data": _data_name, "density": column("density", ".2f")} | {
-        codec: _ratio(codec) for codec in _codecs(rows)
-    }
 
 
 _FORMATS = Command(
@@ -184,7 +173,7 @@ def _queue(arguments: argparse.Namespace) -> Result:
                 if arguments.liberty:
                     row |= _area(block, config, arguments.liberty)
                 rows.append(row)
-    return rows_result(rows, _queue_columns(rows), 3, _group)
+    return rows_result(rows, _queue_columns(rows), 3, lambda row: (row["block"], _shape(row)))
 
 
 def _area(block: str, config: CodecConfig, liberty: list[Path]) -> Row:
@@ -221,10 +210,6 @@ def _queue_columns(rows: Sequence[Row]) -> Columns:
         columns[f"random {density}"] = lambda row, density=density: f"{row['random'][density]:.2%}"
     columns["worst"] = column("worst", ".1%")
     return columns
-
-
-def _group(row: Row) -> str:
-    return f"{row['block']} {_shape(row)}"
 
 
 def _shape(row: Row) -> str:

@@ -204,7 +204,7 @@ def _ratios(numbers: NDArray[Any]) -> Mapping[str, float]:
         format = Format.preset(name)
         if bits % format.word_bits:
             continue
-        found[name] = _ratio(numbers, format)
+        found[name] = numbers.nbytes / analyse(numbers, format).compressed_bytes
         if format.field_bits:
             found[f"{name} fitted"] = _fitted_ratio(numbers, format)
             found[f"{name} best"] = max(_fitted_ratio(numbers, kind) for kind in field_variants(format))
@@ -225,10 +225,6 @@ def _fitted_ratio(numbers: NDArray[Any], format: Format) -> float:
     fitted = fit(numbers, format, whole=True)
     table = len(fitted.values) * format.field_bits // 8
     return numbers.nbytes / (analyse(numbers, fitted).compressed_bytes + table)
-
-
-def _ratio(numbers: NDArray[Any], format: Format) -> float:
-    return numbers.nbytes / analyse(numbers, format).compressed_bytes
 
 
 #: The types of numbers as networks name them, and as tensors do.

@@ -93,12 +93,6 @@ def predictive_differences(integers: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.diff(across, axis=-2, prepend=0) if integers.ndim > 1 else across
 
 
-def predictive_restored(differences: NDArray[np.int64], bound: float) -> NDArray[np.float64]:
-    """The numbers again."""
-    down = differences.cumsum(axis=-2) if differences.ndim > 1 else differences
-    return down.cumsum(axis=-1) * (2 * bound)
-
-
 def predictive_bytes(differences: NDArray[np.int64]) -> float:
     """Bytes of the differences in a Huffman code of their own, and of its table."""
     _, counts = np.unique(differences, return_counts=True)

@@ -35,7 +35,8 @@ def summary(records: Sequence[Record]) -> Result:
     """Tables by network and by kind of tensor; JSON has the same numbers."""
     networks = [_network(record) for record in records]
     every = [tensor for record in records for tensor in record.tensors]
-    kinds = [_kind(kind, [each for each in every if each.kind == kind]) for kind in _kinds(every)]
+    names = sorted({each.kind for each in every})
+    kinds = [_kind(kind, [each for each in every if each.kind == kind]) for kind in names]
     titles = [
         "network",
         "what it does",
@@ -159,10 +160,6 @@ def _kind(kind: str, tensors: Sequence[Tensor]) -> dict[str, Any]:
         "bfloat16": sum(each.raw for each in rounded) / sum(each.best.compressed for each in rounded),
         **{codec: within(tensors, codec) for codec in _WITHIN},
     }
-
-
-def _kinds(tensors: Sequence[Tensor]) -> list[str]:
-    return sorted({tensor.kind for tensor in tensors})
 
 
 def zero_value_ratio(tensors: Sequence[Tensor]) -> float | None:

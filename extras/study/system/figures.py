@@ -142,9 +142,10 @@ def _cswap(result: Study, bands: Mapping[str, Band]) -> dict[str, str]:
         for machine in machines
     }
     gain_spans = {machine: [_ends(bands[f"gain/{machine}/{name}"]) for name in rows] for machine in machines}
+    middle = len(next(iter(result.choices.values()))) // 2
     chosen = {
         name: [100 * choices[at].compressed / choices[at].maps for choices in result.choices.values()]
-        for name, at in (("first epoch", 0), ("in the middle", _middle(result)), ("last epoch", -1))
+        for name, at in (("first epoch", 0), ("in the middle", middle), ("last epoch", -1))
     }
     steps = {
         title: [by[machines[0]][policy].step_s / by[machines[0]]["vdnn_all"].step_s for by in rows.values()]
@@ -167,10 +168,6 @@ def _cswap(result: Study, bands: Mapping[str, Band]) -> dict[str, str]:
         **_bars("cswap-policies", rows, steps, "length of a step, vDNN = 1", spans=step_spans, level=0.8),
         **_bars("cswap-tensors", maps, exposed, "ms, both directions", width=820),
     }
-
-
-def _middle(result: Study) -> int:
-    return len(next(iter(result.choices.values()))) // 2
 
 
 def _stairs(levels: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:

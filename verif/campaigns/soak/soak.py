@@ -35,7 +35,8 @@ def any_design(rng: random.Random) -> Design:
     # A quantiser and a dequantiser are drawn as often as each of the other blocks, together.
     block = rng.choice((*BLOCKS, "engine", rng.choice(STAGES)))
     while True:
-        settings = _stage(rng) if block in STAGES else _format(rng) | _hardware(rng, block)
+        draw = _stage if block in STAGES else _codec if block in BLOCKS else _engine
+        settings = draw(rng)
         try:
             return with_settings(block, settings, init=rng.random() < 0.7)
         except ParameterError:
@@ -76,12 +77,8 @@ def _stage(rng: random.Random) -> dict[str, Any]:
     }
 
 
-def _hardware(rng: random.Random, block: str) -> dict[str, Any]:
-    return _codec(rng) if block in BLOCKS else _engine(rng)
-
-
 def _codec(rng: random.Random) -> dict[str, Any]:
-    return {
+    return _format(rng) | {
         "lanes": rng.choice((1, 2, 4, 8, 16, 32)),
         "runtime_values": rng.random() < _SELDOM,
         "pipelined": rng.random() < 0.4,
@@ -91,8 +88,8 @@ def _codec(rng: random.Random) -> dict[str, Any]:
 
 
 def _engine(rng: random.Random) -> dict[str, Any]:
-    user_bits = rng.choice((0, 1, 7, 16))
-    return {
+    form, user_bits = _format(rng), rng.choice((0, 1, 7, 16))
+    return form | {
         "lanes": rng.choice((1, 2, 4, 8, 16)),
         "dev_data_bits": rng.choice((32, 64, 128, 256)),
         "host_data_bits": rng.choice((32, 64, 128, 256)),

@@ -123,14 +123,6 @@ def pattern(rng: random.Random, *, sink: bool) -> tuple[str, Pause]:
     return name, PATTERNS[name](rng)
 
 
-def _all_zeros(bits: int) -> int:
-    return 0
-
-
-def _all_ones(bits: int) -> int:
-    return (1 << bits) - 1
-
-
 class StreamSource:
     """Drives one stream with the ``fields`` of each tuple of ``queue``; an accepted payload becomes zeros, ones or
     anything."""
@@ -168,7 +160,7 @@ class StreamSource:
                 self._drive(self.queue[0])
             elif self._offering:
                 # What has no valid may be anything.
-                bits = self._rng.choice((_all_zeros, _all_ones, self._rng.getrandbits))
+                bits = self._rng.choice((lambda bits: 0, lambda bits: (1 << bits) - 1, self._rng.getrandbits))
                 self._drive([bits(len(signal)) for signal in self._fields])
             if offering != self._offering:
                 self._valid.value = int(offering)

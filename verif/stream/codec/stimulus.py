@@ -101,7 +101,7 @@ class Speller:
         if self._raw:
             letters = self._raw_letters(words_from_bytes(whole, form))
         else:
-            letters = self._stream_letters(stream_from_bytes(whole, form))
+            letters = "".join(map(self._stream_letter, stream_from_bytes(whole, form).tolist()))
         if last:
             self._restart()
         if lanes <= _SPELT_LANES:
@@ -112,9 +112,6 @@ class Speller:
     def _raw_letters(self, words: Words) -> str:
         form = self._config.format
         return "".join("L" if stored else "." for stored in model_of(form).stored(words, form))
-
-    def _stream_letters(self, words: Words) -> str:
-        return "".join(map(self._stream_letter, words.tolist()))
 
     def _stream_letter(self, word: int) -> str:
         form = self._config.format

@@ -79,9 +79,7 @@ class _Side:
         numbers = design.quantises == (prefix == "s_axis")
         self.title = ("numbers" if numbers else "integers") + (" in" if prefix == "s_axis" else " out")
         self._bits = design.bits_in if prefix == "s_axis" else design.bits_out
-        self._spell: Callable[[int], str] = (
-            partial(_number, form.number_type) if numbers else partial(_integer, form.bits)
-        )
+        self._number = form.number_type if numbers else None
 
     def words(self, data: int, keep: int) -> list[int]:
         count = keep.bit_count() // max(1, self._bits // 8)
@@ -89,8 +87,12 @@ class _Side:
 
     def spell(self, data: int, keep: int, last: bool = False) -> str:
         """The words of a beat, as far as there is room."""
-        words = [self._spell(word) for word in self.words(data, keep)]
+        words = [self._spelt(word) for word in self.words(data, keep)]
         return " ".join([*words[:_ROOM], *(["…"] if len(words) > _ROOM else [])])
+
+    def _spelt(self, word: int) -> str:
+        sign = word >> (self._bits - 1)
+        return _number(self._number, word) if self._number else str(word - (sign << self._bits))
 
     def row(self, packets: Sequence[Sequence[Beat]]) -> Row:
         return beat_row(packets, lambda beat: self.spell(beat.data, beat.keep))
@@ -131,10 +133,6 @@ def _diagram(design: StageDesign, trace: Trace) -> dict[str, object]:
 
 def _report(data: int) -> str:
     return f"{data & 0xFFFFFFFF} out of range, first {data >> 32}"
-
-
-def _integer(bits: int, word: int) -> str:
-    return str(word - (word >> (bits - 1) << bits))
 
 
 def _number(number: NumberType, word: int) -> str:

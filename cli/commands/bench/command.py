@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from cdma.command import Command, modules
 
-from . import codec, engine, software, stage, units
+from . import engine, software, streams, units
 
 COMMAND = Command(
     "bench",
     "measure speed and ratio",
     "Measure. Each bench explains itself: cdma bench BENCH --help.",
-    commands=[module.COMMAND for module in (codec, stage, engine, units, software, *modules("BENCHES"))],
+    commands=[
+        *(streams.CODEC, streams.STAGE),
+        *(module.COMMAND for module in (engine, units, software, *modules("BENCHES"))),
+    ],
     title="benches",
 )

@@ -83,7 +83,6 @@ def compare(
     layer: str,
     kind: str,
     number_types: Sequence[str] = NUMBER_TYPES,
-    layouts: Sequence[str] = tuple(LAYOUTS),
     names: Sequence[str] | None = None,
 ) -> Iterator[Row]:
     """Yields one row for each number type and layout; ``names`` are the codecs, by default all installed."""
@@ -93,7 +92,7 @@ def compare(
     for number_type in number_types:
         word_bits = word_bits_of(number_type)
         numbers = convert(tensor, number_type)
-        for layout in layouts:
+        for layout in LAYOUTS:
             words = words_of(arrange(numbers, layout), Format(word_bits=word_bits))
             ratio = {name: words.nbytes / codecs.make(name, word_bits, words).size(words) for name in names}
             bound = {

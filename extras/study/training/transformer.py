@@ -156,9 +156,6 @@ def _samples(
     }
 
 
-if TYPE_CHECKING:
-    import torch
-
 _LOOKS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 #: Words of a tensor that count, from its beginning.
 _WORDS = 1 << 17

@@ -102,11 +102,7 @@ class Course(Generic[Choice]):
     @property
     def evaluations(self) -> int:
         """How many it took until the best of all was found."""
-        return self.within(self.least[-1], 0) or len(self.least)
-
-    def within(self, least: float, part: float) -> int | None:
-        """How many it took until one was within a part of ``least``; None if none was."""
-        return until_within(self.least, least, part)
+        return self.least.index(self.least[-1]) + 1
 
 
 def course(
@@ -262,12 +258,6 @@ def _optuna(space: Space[Any], sampler: str, seed: int) -> _Sampler:
         return asked, choice
 
     return ask, study.tell
-
-
-def until_within(costs: Sequence[float], least: float, part: float = 0.01) -> int | None:
-    """Returns how many evaluations it took until one was within ``part`` of ``least``; None if none was."""
-    good: Iterable[int] = (count for count, value in enumerate(costs, 1) if value <= least * (1 + part))
-    return next(iter(good), None)
 
 
 def search_options(what: str, trials: int) -> tuple[Option, ...]:

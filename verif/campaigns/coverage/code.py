@@ -125,8 +125,6 @@ def collect(
     packets: int | None = None,
     jobs: int = 1,
     goal: float = 100.0,
-    exclusions: Sequence[Exclusion] = EXCLUSIONS,
-    goals: Sequence[Goal] | None = None,
     report: Callable[[Outcome], None] | None = None,
 ) -> Coverage:
     """Runs the regression, or some of its ``tests``, as :func:`.verify` does, and collects its coverage. ``goal`` is the
@@ -139,11 +137,11 @@ def collect(
         )
         points = merge_points(sorted(folder.glob(f"*{COUNTS_SUFFIX}")))
         samples = read_samples(sorted(folder.glob(f"*{SAMPLES_SUFFIX}")))
-    applied = [each for each in exclusions if each.needs(design)]
+    applied = [each for each in EXCLUSIONS if each.needs(design)]
     return Coverage(
         regression,
         code_coverage(text, points, applied),
-        evaluate(goals_of(design) if goals is None else goals, samples, design),
+        evaluate(goals_of(design), samples, design),
         goal,
     )
 

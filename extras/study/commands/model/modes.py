@@ -18,34 +18,7 @@ if TYPE_CHECKING:
     from cdma.study.system.density_table import DensityTable
     from cdma.study.system.model import Model
     from cdma.study.system.networks import Network
-if TYPE_CHECKING:
-    from cdma.study.system.networks import Network
     from cdma.study.system.verdict import Verdict
-
-
-def question(*, one: bool = False) -> list[Option | tuple[Option, ...]]:
-    """The options that :func:`models_of` reads: for ``one`` network on one machine, or several."""
-    many = "" if one else "+"
-    named = "a layer table by name, or a TOML file" if one else "layer tables by name, or TOML files"
-    all_named = named if one else f"{named} (default: the seven of the papers' figures)"
-    machines = "a name, or a TOML file" if one else "names, or TOML files"
-    source = (
-        option(f"--network NET{many}", all_named, required=one),
-        option("--module PKG:FACTORY", "a network traced from the PyTorch module that this function makes; needs the extra "
-            "torch"),
-    )  # fmt: skip
-    return [
-        source,
-        option("--input SHAPE", "with --module: one input, without the batch, as 3x224x224, or 128:int for symbols"),
-        option("--like NET", "with --module: whose recorded densities its layers take, also those of a network of cdma "
-            "study collect (default vgg; transformer for transformers)", "vgg"),
-        option(f"--machine M{many}", machines, "titan_xp" if one else ["titan_xp"]),
-        option(f"--link LINK{many}", "in the place of the machine's own link"),
-        option("--d2h GB/S", "peak rate of the link from the device to the host (default: the link's)", positive),
-        option("--h2d GB/S", "peak rate of the link from the host back (default: the link's)", positive),
-        option("--batch N", "images of a step (default: the network's)", int),
-        *ASSUMPTIONS,
-    ]  # fmt: skip
 
 
 #: The option that chooses codecs.
@@ -82,7 +55,7 @@ def models_of(arguments: argparse.Namespace) -> list[Model]:
     if arguments.module is not None:
         networks = [_traced(arguments)]
     else:
-        networks = [load_network(name) for name in _listed(arguments.network) or NETWORKS]
+        networks = [load_network(name) for name in arguments.network or NETWORKS]
     known = {**lines.networks, **densities.networks}
     for network in networks:
         if network.densities not in known:
@@ -93,9 +66,9 @@ def models_of(arguments: argparse.Namespace) -> list[Model]:
         if arguments.batch < 1:
             raise ParameterError(f"batch is {arguments.batch}; it must be a whole number, 1 or more")
         networks = [replace(network, batch=arguments.batch) for network in networks]
-    machines = [load_machine(name) for name in _listed(arguments.machine)]
+    machines = [load_machine(name) for name in arguments.machine]
     if arguments.link:
-        links = [load_link(name) for name in _listed(arguments.link)]
+        links = [load_link(name) for name in arguments.link]
         machines = [machine.with_link(link) for machine in machines for link in links]
     if arguments.d2h is not None or arguments.h2d is not None:
         machines = [
@@ -104,10 +77,6 @@ def models_of(arguments: argparse.Namespace) -> list[Model]:
     return [
         Model(network, machine, assumptions, densities, lines) for machine in machines for network in networks
     ]
-
-
-def _listed(names: str | list[str] | None) -> list[str]:
-    return [names] if isinstance(names, str) else names or []
 
 
 def _traced(arguments: argparse.Namespace) -> Network:
@@ -147,6 +116,25 @@ def _number(text: str, *, zero: bool) -> float:
             f"{text!r} is not a number, {'0 or more' if zero else 'more than 0'}"
         )
     return value
+
+
+#: The options that :func:`models_of` reads.
+QUESTION: tuple[Option | tuple[Option, ...], ...] = (
+    (
+        option("--network NET+", "layer tables by name, or TOML files (default: the seven of the papers' figures)"),
+        option("--module PKG:FACTORY", "a network traced from the PyTorch module that this function makes; needs the extra "
+            "torch"),
+    ),
+    option("--input SHAPE", "with --module: one input, without the batch, as 3x224x224, or 128:int for symbols"),
+    option("--like NET", "with --module: whose recorded densities its layers take, also those of a network of cdma "
+        "study collect (default vgg; transformer for transformers)", "vgg"),
+    option("--machine M+", "names, or TOML files", ["titan_xp"]),
+    option("--link LINK+", "in the place of the machine's own link"),
+    option("--d2h GB/S", "peak rate of the link from the device to the host (default: the link's)", positive),
+    option("--h2d GB/S", "peak rate of the link from the host back (default: the link's)", positive),
+    option("--batch N", "images of a step (default: the network's)", int),
+    *ASSUMPTIONS,
+)  # fmt: skip
 
 
 _STEPS: Columns = {
@@ -218,7 +206,7 @@ STEP = Command(
     _step,
     {
         "question": (
-            *question(),
+            *QUESTION,
             option("--policy P+", "only these policies (default: all)"),
             ALGORITHMS,
         ),
@@ -232,7 +220,7 @@ TENSORS = Command(
     "Show each map that may be offloaded, averaged over the training: density, ratio, and how often it pays to compress it, "
     "by CSWAP's equations and by the engine.",
     _tensors,
-    {"question": (*question(), ALGORITHMS), "": (ROWS,)},
+    {"question": (*QUESTION, ALGORITHMS), "": (ROWS,)},
     ["--network vgg16"],
 )
 _SEVERAL: Columns = {
@@ -273,7 +261,7 @@ SEVERAL = Command(
     _several,
     {
         "question": (
-            *question(),
+            *QUESTION,
             option("--devices N+", "machines", [1]),
             option("--links N+", "links", [1]),
             option("--policy P+", "policies", ["vdnn_all", "cdma"]),

@@ -26,7 +26,6 @@ from cdma.study.tuner.search import (
     sampler_named,
     search_options,
     together,
-    until_within,
 )
 from cdma.torch.commands.swap import bench_of
 
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
     from cdma.study.compare.card_launches import Timed, TunedTraining, Workload
 
 
-#: A timing is not repeated to better than a few per cent.
-_WITHIN = 0.03
 _SHOWN = 5
 _KERNELS = ("pack", "unpack")
 #: The format of what the networks keep.
@@ -66,29 +63,6 @@ class Subject:
     kept: Kept[Plan, Timed]
 
 
-@dataclass(frozen=True)
-class Compared:
-    """After how many evaluations each of several seeds of a sampler was within a part of the best; None: it was not."""
-
-    sampler: str
-    within: float
-    trials: int
-    evaluations: list[int | None]
-    choices: int
-
-    def __str__(self) -> str:
-        counts = sorted(self.trials + 1 if count is None else count for count in self.evaluations)
-        middle = median(counts)
-        shown = ", ".join(self._named(count) for count in counts)
-        return (
-            f"{self.sampler}: within {100 * self.within:g} % of the best of {self.choices:,} choices after "
-            f"{self._named(middle)} evaluations in the median of {len(counts)} seeds ({shown})"
-        )
-
-    def _named(self, count: float) -> str:
-        return f"more than {self.trials}" if count > self.trials else f"{count:g}"
-
-
 def _run(arguments: argparse.Namespace) -> Result:
     from cdma.files import ready_file
 
@@ -115,7 +89,7 @@ def _run(arguments: argparse.Namespace) -> Result:
     files = [one.workload.keep(times[kernel][0][1]) for kernel, one in subjects.items() if arguments.keep]
     parts: list[Part | str] = []
     if rows:
-        parts += [*map(str, compared_searches(rows)), search_table(rows)]
+        parts += [search_table(rows)]
         if arguments.format != _TRAINED:
             parts.append(f"no training was timed: what it keeps are streams of {_TRAINED}")
     sampler = _GRID if rows else sampler_named(arguments.sampler)
@@ -164,7 +138,6 @@ def _data(times: Mapping[str, Sequence[tuple[float, Plan]]], searches: list[Row]
     if not searches:
         return rows
     return {
-        "compared": [asdict(one) for one in compared_searches(searches)],
         "searches": searches,
         "rows": rows,
     }
@@ -267,21 +240,6 @@ def _ms(seconds: float) -> float | None:
     return None if seconds == math.inf else 1e3 * seconds
 
 
-def compared_searches(rows: Sequence[Row]) -> list[Compared]:
-    """After how many evaluations each sampler is within a part of the best of all plans."""
-    grid = _of(rows, _GRID)[0]
-
-    def count(row: Row) -> int | None:
-        costs = [math.inf if ms is None else ms for ms in row["least_ms"]]
-        return until_within(costs, grid["ms"], _WITHIN)
-
-    return [
-        Compared(name, _WITHIN, several[0]["searched"], [count(row) for row in several], grid["searched"])
-        for name in dict.fromkeys(row["sampler"] for row in rows)
-        if len(several := _of(rows, name)) > 1
-    ]
-
-
 def search_table(rows: Sequence[Row]) -> Table:
     """A line for each sampler: medians of its seeds."""
     lines = []
@@ -315,8 +273,8 @@ COMMAND = Command(
             option("--size MIB", "of the tensor", 256.0),
             option("--density D", "of the tensor", 0.5),
             *search_options("plans", 25),
-            flag("--compare", "evaluate all plans, and say after how many TPE, random search and the sampler are within "
-                f"{100 * _WITHIN:g} %% of the best, with {SEEDS} seeds"),
+            flag("--compare", "evaluate all plans, and show after how many TPE, random search and the sampler find the best "
+                f"of theirs, with {SEEDS} seeds"),
             flag("--keep", "have programs use the best plan"),
             option("--network NAME", "with --compare, what is trained: a network of cdma bench "
                 "swap", ['vgg'], dest="networks", nargs=1),

@@ -23,7 +23,6 @@ from cdma.study.tuner.search import (
     sampler_named,
     search,
     together,
-    until_within,
 )
 
 
@@ -157,9 +156,7 @@ def test_samplers_find_the_best(sampler: str, trials: int) -> None:
     found = costs(sampler, trials)
     assert len(found) == trials
     assert found == costs(sampler, trials)
-    assert until_within(found, 1.0) == found.index(1.0) + 1
-    assert until_within([5.0, 4.0, 3.1], 3.0) is None
-    assert until_within([5.0, 4.0, 3.1], 3.0, 0.05) == 3
+    assert 1.0 in found
 
 
 def test_lots_do_not_change_what_chance_chooses() -> None:

@@ -1,4 +1,6 @@
-"""``cdma bench codec``: cycles and latency of the hardware against density, under Verilator."""
+"""``cdma bench codec`` and ``cdma bench stage``: cycles and latency of codecs against density, and of quantiser and
+dequantiser, under Verilator.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,8 @@ from collections.abc import Sequence
 
 from cdma.command import ROWS, option
 from cdma.hdl.spec.codec import BLOCKS
-from cdma.options import block_command, codec_config_from, settings_given
+from cdma.hdl.spec.stage import STAGES
+from cdma.options import block_command, codec_config_from, settings_given, stage_config_from
 from cdma.result import Columns, Result, Row, column, rows_result
 
 _COLUMNS: Columns = {
@@ -58,7 +61,9 @@ def _shape(row: Row) -> str:
     return f"{row['lanes']} x {row['word_bits']}"
 
 
-COMMAND = block_command(
+_OPTIONS = {"": (option("--seed N", "of the data", 1), ROWS)}
+
+CODEC = block_command(
     "compressor",
     "the hardware's bytes per cycle and latency, under Verilator",
     "Measure compressor and decompressor under Verilator at densities 0, 0.1 … 1: beats in and out, cycles beside the bound "
@@ -67,12 +72,47 @@ COMMAND = block_command(
     "Without options of a format or of hardware, the standard shapes 8x32, 32x8, 16x16 and 32x32 (lanes x bits) are "
     "measured; with any, that one.",
     _run,
-    {
-        "": (
-            option("--seed N", "of the data", 1),
-            ROWS,
-        ),
-    },
+    _OPTIONS,
     ["", "--json"],
     name="codec",
+)  # fmt: skip
+
+
+_STAGE_COLUMNS: Columns = {
+    "block": column("block"),
+    "numbers": lambda row: f"{row['lanes']} x {row['number']}",
+    "integers": lambda row: f"{row['bits']} bits",
+    "beats of a packet": column("beats"),
+    "packets": column("packets"),
+    "cycles": column("cycles"),
+    "bound": column("bound"),
+    "beats/cycle": column("beats_per_cycle", ".1%"),
+    "bytes/cycle": column("bytes_per_cycle", ".2f"),
+    "latency": column("latency"),
+}
+
+
+def _run_stage(arguments: argparse.Namespace) -> Result:
+    from cdma.output import step_progress
+    from cdma.verif.stream.stage.design import StageDesign
+    from cdma.verif.stream.stage.measure import BEATS, measure_stage
+
+    config = stage_config_from(arguments)
+    rows: list[Row] = []
+    with step_progress("building and measuring", len(STAGES) * len(BEATS)) as advance:
+        for block in STAGES:
+            rows += measure_stage(StageDesign(block, config), arguments.seed, advance)
+    holds = all(row["cycles"] <= row["bound"] for row in rows)
+    return rows_result(rows, _STAGE_COLUMNS, 3, column("block"), holds=holds)
+
+
+STAGE = block_command(
+    "quantiser",
+    "bytes per cycle and latency of quantiser and dequantiser, under Verilator",
+    "Measure quantiser and dequantiser under Verilator with packets of 1 to 256 beats back to back: cycles beside the bound "
+    "of the contract, beats and bytes of numbers per cycle, latency. The status is 1 if one takes longer than the bound.",
+    _run_stage,
+    _OPTIONS,
+    ["", "--number bf16 --bits 4 --lanes 16"],
+    name="stage",
 )  # fmt: skip

@@ -128,10 +128,6 @@ _OUT_OF_CONTEXT = """\
 _OUTSIDE = 0.4
 
 
-def _pattern(port: Port) -> str:
-    return port.name if port.width == 1 else f"{port.name}[*]"
-
-
 def _port(ports: Sequence[Port], name: str) -> Port | None:
     return next((port for port in ports if port.name == name), None)
 
@@ -170,7 +166,9 @@ def _constraints(name: str, ports: Sequence[Port], period: float, *, vivado: boo
             f"create_clock -name {clock} -period $period_{clock} [get_ports {clock}]",
         ]
         for direction in ("input", "output"):
-            named = " ".join(_pattern(port) for port in own if port.direction == direction)
+            named = " ".join(
+                port.name + "[*]" * (port.width > 1) for port in own if port.direction == direction
+            )
             lines.append(
                 f"set_{direction}_delay -clock {clock} [expr {{$period_{clock} * $outside}}] [get_ports {{ {named} }}]"
             )

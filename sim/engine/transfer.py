@@ -281,9 +281,6 @@ class TransferRules:
         """Whether the source does not have the bytes of the raw data, but ``compressed_length``."""
         return not self.compressing and bool(descriptor["mode"] != Mode.RAW or descriptor["step"])
 
-    def _decompresses(self, descriptor: Mapping[str, int]) -> bool:
-        return descriptor["mode"] != Mode.RAW and not self.compressing
-
     def _wrong_length(self, descriptor: Mapping[str, int]) -> Status | None:
         form = self.config.format
         length, compressed_length = descriptor["length"], descriptor["compressed_length"]
@@ -295,7 +292,8 @@ class TransferRules:
         if not reads_compressed:
             return Status.LENGTH if compressed_length and self.base(descriptor) is None else None
         integers_bytes = -(-self.words(descriptor) * form.word_bits // 8)
-        if not self._decompresses(descriptor) and compressed_length != integers_bytes:
+        moves = descriptor["mode"] == Mode.RAW or self.compressing
+        if moves and compressed_length != integers_bytes:
             return Status.LENGTH
         if compressed_length * 8 % form.moved_bits or compressed_length > self._greatest:
             return Status.LENGTH

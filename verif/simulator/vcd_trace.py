@@ -91,7 +91,8 @@ def read_trace(
             raise ValueError(f"{path} has no instance of {top}")
         edges: list[int] = []
         used = {clocks.get(port, "aclk") for port in ports} or {"aclk"}
-        rising = {clock: _code(codes, signals[clock]) for clock in used}
+        code_of = {id(changes): code for code, changes in codes.items()}
+        rising = {clock: code_of[id(signals[clock])] for clock in used}
         #: In each cycle, the clocks that have no edge.
         idle: list[set[str]] = []
         time = 0
@@ -110,10 +111,6 @@ def read_trace(
                 port: 0 for port in ports if port.endswith("ready") and clocks.get(port, "aclk") in resting
             }
     return Trace(found, rows, signals, edges, time)
-
-
-def _code(codes: Mapping[str, Changes], wanted: Changes) -> str:
-    return next(code for code, changes in codes.items() if changes is wanted)
 
 
 def _definitions(file: TextIO, top: str) -> tuple[Scope | None, dict[str, Changes], dict[str, Changes]]:

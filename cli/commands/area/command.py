@@ -32,7 +32,12 @@ def _run(arguments: argparse.Namespace) -> Result:
 def _block(block: str, examples: Sequence[str]) -> Command:
     options: dict[str, Sequence[Option]] = {
         "synthesis": _SYNTHESIS,
-        "report": _report(4 if block == ENGINE else 3),
+        "report": (
+            flag("--no-breakdown", "leave out the breakdown by block, which takes longest"),
+            option("--depth N", "levels of blocks in the breakdown", 4 if block == ENGINE else 3),
+            flag("--path", "show the longest path from register to register"),
+            flag("--json", "print the figures as JSON"),
+        ),
     }
     fixed: dict[str, Any] = dict.fromkeys(("sweep", "compare", "scheduler"))
     if block in BLOCKS:
@@ -50,15 +55,6 @@ _SYNTHESIS = (
     flag("--flip-flop-memories", "build memories of flip-flops (default: leave them out and count their bits)"),
     *TOOLS,
 )  # fmt: skip
-
-
-def _report(depth: int) -> Sequence[Option]:
-    return (
-        flag("--no-breakdown", "leave out the breakdown by block, which takes longest"),
-        option("--depth N", "levels of blocks in the breakdown", depth),
-        flag("--path", "show the longest path from register to register"),
-        flag("--json", "print the figures as JSON"),
-    )
 
 
 _QUESTIONS = {

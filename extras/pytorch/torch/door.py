@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
@@ -191,7 +191,8 @@ def stream(
             f"the model is {type(model).__name__}; it must be a torch.nn.Module or a torch.optim.Optimizer"
         )
     depot = _depot(transport or Transport(where), ahead, format, raw)
-    size = bytes_of("device_bytes", device_bytes, where, _there(tensors, where))
+    on_device = sum(tensor.nbytes for tensor in tensors if tensor.device == where)
+    size = bytes_of("device_bytes", device_bytes, where, on_device)
     return (States if isinstance(model, Optimizer) else Stream)(model, depot, size, ahead)
 
 
@@ -236,11 +237,6 @@ def cache(
 
 def _depot(transport: Transport, ahead: int, format: Format | None, raw: bool) -> Depot:
     return Depot(transport, Codec(transport.device), ahead, format, raw=raw)
-
-
-def _there(tensors: Sequence[Tensor], device: torch.device) -> int:
-    """Bytes of tensors that are on a device."""
-    return sum(tensor.nbytes for tensor in tensors if tensor.device == device)
 
 
 def _check(ahead: int, format: Format | None) -> None:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import defaultdict, deque
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -237,12 +236,11 @@ class Card:
         learnt = self._learnt.get(key)
         if learnt is None or self._pass - learnt.since >= REFRESH:
             formats = formats_of(flat, self._dense and flat.itemsize == 2)
-            learnt, _ = looked_at(flat, formats, self._pass, self._cost(flat.device))
+            learnt, _ = looked_at(
+                flat, formats, self._pass, lambda format: 0.0 if self._dense else copies(format, flat.device)
+            )
             self._learnt[key] = learnt
         return learnt
-
-    def _cost(self, device: torch.device) -> Callable[[Format], float]:
-        return lambda format: 0.0 if self._dense else copies(format, device)
 
     def _arriving(self, numbers: Tensor) -> Arriving:
         return Arriving(numbers, self._spare[numbers.device])

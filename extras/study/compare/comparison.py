@@ -258,7 +258,8 @@ def word_laws() -> Iterator[WordLaw]:
 
 def _law(number_type: str, tensors: list[NDArray[Any]], format: Format) -> WordLaw:
     table = fit(np.concatenate(tensors), format) if format.code_bits > 1 else format
-    density = np.array([_density(tensor) for tensor in tensors])
+    #: Of each tensor the part of the numbers that have any bit set.
+    density = np.array([np.count_nonzero(each.view(f"u{each.itemsize}")) / len(each) for each in tensors])
     fraction = np.array([1 / analyse(tensor, table).ratio for tensor in tensors])
     design = np.stack([np.ones_like(density), density], axis=1)
     base, slope = np.linalg.lstsq(design, fraction, rcond=None)[0].tolist()
@@ -272,8 +273,3 @@ def _law(number_type: str, tensors: list[NDArray[Any]], format: Format) -> WordL
         float(np.abs(design @ (base, slope) - fraction).max()),
         analyse(np.concatenate(tensors), table).ratio,
     )
-
-
-def _density(tensor: NDArray[Any]) -> float:
-    """Part of the numbers that have any bit set."""
-    return float(np.count_nonzero(tensor.view(f"u{tensor.itemsize}"))) / len(tensor)

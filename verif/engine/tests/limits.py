@@ -31,11 +31,6 @@ def _pattern(address: int, length: int) -> bytes:
     return mixed.tobytes()[address % 4 :][:length]
 
 
-def _ones(address: int, length: int) -> bytes:
-    """Words without a zero bit."""
-    return b"\xff" * length
-
-
 def _literals(form: StreamFormat, start: int) -> Callable[[int, int], bytes]:
     """The compressed stream of such words, as literals, from an address on."""
     size = (form.header_words + form.window * form.parts) * form.stream_bits // 8
@@ -102,7 +97,7 @@ async def _cut(bench: EngineBench, channel: str, mode: Mode, size: int, shape: S
     through = mode != Mode.RAW
     decompresses = through and channel == "prefetch"
     data = _literals(form, start) if decompresses else _pattern
-    expected = (_ones if decompresses else _pattern)(start, 2 * look)
+    expected = b"\xff" * (2 * look) if decompresses else _pattern(start, 2 * look)
     if through and channel == "offload":
         expected = stream_of(expected[: len(expected) // _unit(config) * _unit(config)], form)
     source.far, sink.far = (

@@ -358,19 +358,19 @@ def _cost(words: Words, config: CodecConfig, header_parts: int, limits: Limits |
     return -(-(int(load.sum()) + masks * form.mask_words) // config.units) + more + masks
 
 
-def _packing_cost(words: Words, config: CodecConfig) -> int:
-    return packing_cycles(model_of(config.format).stream_words_of_each(words, config.format), config)
-
-
 def compress_packet(words: Words, config: CodecConfig) -> CodecPacket:
     result = encode_packet(words, config.format)
+    if config.work_conserving:
+        cost = _cost(words, config, config.header_beats)
+    else:
+        cost = packing_cycles(model_of(config.format).stream_words_of_each(words, config.format), config)
     return CodecPacket(
         beats_of(words, config.format.word_bits, config),
         None,
         beats_of(result.words, config.format.stream_bits, config),
         len(words),
         result.report,
-        _cost(words, config, config.header_beats) if config.work_conserving else _packing_cost(words, config),
+        cost,
     )
 
 

@@ -32,8 +32,6 @@ POLICIES: Mapping[str, Callable[[], SwapPolicy]] = {
     "recompute": Recompute,
 }
 _PLAIN = "plain"
-#: Numbers of 32 bits, multiplied as such or with TF32, or bfloat16 by autocast, with channels last.
-PRECISIONS = ("fp32", "tf32", "bf16")
 
 #: What the largest batch is a multiple of, and the images that there are for a processor.
 _MULTIPLE, _DIGITS = 8, 1496

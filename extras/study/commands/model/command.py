@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from cdma.command import Command, Option, option
 from cdma.result import Result
-from cdma.study.commands.model.modes import ASSUMPTIONS, densities_named
 
-from .modes import RESIDUALS, SEVERAL, STEP, TENSORS
+from .modes import ASSUMPTIONS, RESIDUALS, SEVERAL, STEP, TENSORS, densities_named
 
 if TYPE_CHECKING:
     from cdma.hdl.spec.engine import EngineConfig

@@ -33,14 +33,13 @@ def test_rows_show_what_each_policy_moves(shown: Shown) -> None:
 
 
 def test_the_command_names_what_there_is() -> None:
-    from cdma.torch.bench.swap_bench import POLICIES, PRECISIONS
-    from cdma.torch.commands.swap import FULL_SIZE_NAMES, POLICY_NAMES, PRECISION_NAMES, TOKEN_NAMES
+    from cdma.torch.bench.swap_bench import POLICIES
+    from cdma.torch.commands.swap import FULL_SIZE_NAMES, POLICY_NAMES, TOKEN_NAMES
     from cdma.torch.networks.networks import FULL_SIZE, GPT2
 
     assert list(POLICIES) == list(POLICY_NAMES)
     assert list(FULL_SIZE) == list(FULL_SIZE_NAMES)
     assert list(TOKEN_NAMES) == [GPT2]
-    assert list(PRECISIONS) == list(PRECISION_NAMES)
 
 
 FULL_SIZE = ["bench", "swap", "--networks", "squeezenet224", "--batch", "1", "--rounds", "1"]

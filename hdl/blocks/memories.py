@@ -141,6 +141,11 @@ class PlainMemories:
         """A ``word`` that a port of ``memory`` reads, or ``lost`` in place of a lost word."""
         return word
 
+    def at_port(self, port: wiring.PureInterface) -> tuple[Value, Value]:
+        """Of one read port of a memory that others read, too: high for as long as a lost word is at it; and a pulse for
+        each."""
+        return C(0), C(0)
+
     def watch(self, memory: Memory) -> Value:
         """High for as long as a lost word of ``memory`` is read; its user, and not the part, then answers for the loss."""
         return C(0)
@@ -185,12 +190,13 @@ class MemoryCoding(PlainMemories):
         self.place = Signal(range(deepest))
         self._found: list[_Found] = []
         self._lines: dict[int, Signal] = {}
+        self._ports: dict[int, tuple[Signal, Signal]] = {}
         self._watched: set[int] = set()
         self._queues: dict[int, tuple[int, int]] = {}
 
     def part(self) -> MemoryCoding:
         part = MemoryCoding.__new__(MemoryCoding)
-        vars(part).update(vars(self), _found=[], _lines={}, _watched=set(), _queues={})
+        vars(part).update(vars(self), _found=[], _lines={}, _ports={}, _watched=set(), _queues={})
         return part
 
     def built(self, component: wiring.Component) -> Elaboratable:
@@ -213,6 +219,11 @@ class MemoryCoding(PlainMemories):
 
     def is_queue(self, memory: Memory, checked: tuple[int, int] = (0, 0)) -> None:
         self._queues[id(memory)] = checked
+
+    def at_port(self, port: wiring.PureInterface) -> tuple[Signal, Signal]:
+        return self._ports.setdefault(
+            id(port), (Signal(name="lost_at_port"), Signal(name="lost_read_at_port"))
+        )
 
     def watch(self, memory: Memory) -> Signal:
         self._watched.add(id(memory))
@@ -295,6 +306,8 @@ class CodedMemory(Elaboratable):
             self.corrected.eq(Cat(pulses.corrected for _, pulses in found).any()),
             self.lost.eq(Cat(pulses.lost for _, pulses in found).any()),
         ]
+        for port, (line, pulses) in zip(memory.read_ports, found, strict=True):
+            m.d.comb += Cat(self.coding.at_port(port)).eq(Cat(line, pulses.lost))
         m.submodules.coded = Elaborated(Fragment.get(inner, None))
         return m
 

@@ -7,7 +7,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.blocks.elaboration import Pace
+from cdma.hdl.blocks.elaboration import Pace, optional
 from cdma.hdl.blocks.memories import coding_of
 from cdma.hdl.engine.channel.interfaces import WindowPort
 from cdma.hdl.spec.engine import EngineConfig
@@ -124,6 +124,7 @@ class StoredWindows(wiring.Component):
     ``changes``: All that is written into the memory of registers.
     ``offload``, ``prefetch``: The checkers of the two channels.
     ``offload_pair``, …: The pair whose windows a reader asks for.
+    ``offload_lost``, …: With coded memories: pulse, two cycles after that: a word that it reads is lost.
     """
 
     def __init__(self, config: EngineConfig) -> None:
@@ -140,6 +141,7 @@ class StoredWindows(wiring.Component):
                 "changes": In(ChangeLayout(self.pair_bits)),
                 **{name: In(WindowPort()) for name, _ in self.readers},
                 **{f"{name}_pair": In(self.pair_bits) for name, _ in self.readers},
+                **optional(config.coded_memories, **{f"{name}_lost": Out(1) for name, _ in self.readers}),
             }
         )
 
@@ -152,6 +154,7 @@ class StoredWindows(wiring.Component):
         for name, written in self.readers:
             port, pair = (getattr(self, each) for each in (name, f"{name}_pair"))
             now, before, long_before = _asked(m, name, port, written)
+            lost = []
             for memory, half, asked, given in (
                 (bases, port.base, now, before),
                 (limits, port.limit, before, long_before),
@@ -160,12 +163,17 @@ class StoredWindows(wiring.Component):
                 absent = Cat(given == row for row in missing).any()
                 # A window whose edge is lost is closed: it begins at the end, or ends at the beginning.
                 closed = C(-1 if memory is bases else 0, REGISTER_BITS)
-                word = coding.guarded(memory, read.data, closed)
+                # Another reader may be at a lost word of another pair.
+                line, pulse = coding.at_port(read)
+                lost.append(pulse)
+                word = Mux(line, closed, read.data) if coding.coded else read.data
                 reads: Value | int = 1
                 if coding.coded and missing:
                     # What no register has nobody could write again if it were lost.
                     reads = ~Cat(asked == row for row in missing).any()
                 m.d.comb += [read.addr.eq(Cat(asked, pair)), read.en.eq(reads), half.eq(Mux(absent, 0, word))]
+            if coding.coded:
+                m.d.comb += getattr(self, f"{name}_lost").eq(Cat(lost).any())
         return m
 
     def _copy(self, m: Module, bases: Memory, limits: Memory) -> list[int]:

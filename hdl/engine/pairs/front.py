@@ -187,11 +187,14 @@ class Pairs(wiring.Component):
                 found, timed = memories.found(but="coalescer"), memories.groups["coalescer"].found()
                 # A limit of another pair stays lost until that pair's software writes it.
                 mine = coalescer.pair == number
-                asks = [asker == number for asker in askers.values()]
+                readers = dict(askers)
                 if config.pages:
-                    asks += [getattr(self, name).page_pair == number for name in CHANNELS]
+                    readers |= {f"{name}_pages": getattr(self, name).page_pair for name in CHANNELS}
+                loses = [
+                    getattr(windows, f"{name}_lost") & (reads == number) for name, reads in readers.items()
+                ]
                 m.d.comb += [
-                    pair.window_lost.eq(memories.groups["windows"].loses() & Cat(asks).any()),
+                    pair.window_lost.eq(Cat(loses).any()),
                     pair.word_corrected.eq(
                         found.corrected
                         | (timed.corrected & mine)

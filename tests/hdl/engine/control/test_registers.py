@@ -5,8 +5,10 @@ regression of engines has what else software writes and reads.
 from __future__ import annotations
 
 import pytest
-from amaranth.hdl import Cat, Module
+from amaranth.hdl import Cat, Fragment, Module
+from amaranth.sim import Simulator
 
+from cdma.hdl.blocks.memories import MemoryCoding
 from cdma.hdl.engine.control.registers import RegisterBlock
 from cdma.hdl.engine.control.windows import StoredWindows
 from cdma.hdl.spec.engine import EngineConfig
@@ -228,3 +230,39 @@ def test_each_pair_has_its_page(pipelined):
         assert terms == {0: 1, 1: 1, 2: 1, 4: 0, 5: 0, 6: 0}
 
     run(config, bench, windows, watch)
+
+
+def test_a_lost_edge_closes_the_window_of_its_pair_alone():
+    """Also while another reader stays at the word that is lost."""
+    config = EngineConfig(channels=2, memories_protect="secded")
+    coding, windows = MemoryCoding("secded", 16), StoredWindows(config)
+    module = Module()
+    module.submodules.windows = windows
+    fragment = Fragment.get(module, coding)
+    limits = fragment.find_subfragment("windows").find_subfragment("limits").find_subfragment("coded")._data
+    word = windows.registers.word("host_window.limit_low")
+
+    async def bench(ctx):
+        for pair in range(2):
+            ctx.set(windows.changes, {"index": word, "pair": pair, "data": 0x5000, "enable": 0xF})
+            await ctx.tick()
+        ctx.set(windows.changes.enable, 0)
+        # Host, low half.
+        place = 2 + 4
+        ctx.set(limits[place], ctx.get(limits[place]) ^ 3)
+        ctx.set(windows.prefetch_pair, 1)
+        ctx.set(windows.prefetch.at, {"high": 0, "write": 0})
+        ctx.set(windows.offload.at, {"high": 0, "write": 1})
+        lost = {"offload": 0, "prefetch": 0}
+        for _ in range(6):
+            await ctx.tick()
+            for name in lost:
+                lost[name] += ctx.get(getattr(windows, f"{name}_lost"))
+        assert lost == {"offload": 0, "prefetch": 1}
+        assert ctx.get(windows.offload.limit) == 0x5FFF
+        assert ctx.get(windows.prefetch.limit) == 0
+
+    simulator = Simulator(fragment)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()

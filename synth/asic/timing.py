@@ -95,7 +95,7 @@ def _script(netlist: Netlist, library: Library, names: list[str], clocks: list[s
     ports = netlist.modules[netlist.top]["ports"]
     inputs, outputs = (
         [
-            name if len(port["bits"]) == 1 else f"{name}[{index}]"
+            _bit(name, index, len(port["bits"]))
             for name, port in ports.items()
             if port["direction"] == direction and name not in clocks
             for index in range(len(port["bits"]))
@@ -129,6 +129,10 @@ def _script(netlist: Netlist, library: Library, names: list[str], clocks: list[s
         ]
     lines.append('puts "=== end"')
     return "\n".join(lines) + "\n"
+
+
+def _bit(name: str, index: int, width: int) -> str:
+    return name if width == 1 else f"{name}[{index}]"
 
 
 def _parse(log: str, time_ns: float) -> Timing:

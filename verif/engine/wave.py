@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -164,8 +164,9 @@ def _diagram(scenario: str, ports: _Ports, trace: Trace) -> dict[str, object]:
     Long runs of cycles without a transfer are left out.
     """
     moves = [_moves(ports, cycle) for cycle in trace.cycles]
-    neighbours = zip(moves, trace.cycles, [trace.cycles[0], *trace.cycles], strict=False)
-    telling = [bool(moved) or here["irq"] != before["irq"] for moved, here, before in neighbours]
+    telling = [
+        bool(moved) or here["irq"] != before["irq"] for moved, here, before in _neighbours(moves, trace)
+    ]
     # From the doorbell, the last register written before the first descriptor is fetched.
     fetch = next(index for index, moved in enumerate(moves) if "m_axi_host_ar" in moved)
     first = max(index for index in range(fetch) if "s_axil_aw" in moves[index])
@@ -188,6 +189,12 @@ def _diagram(scenario: str, ports: _Ports, trace: Trace) -> dict[str, object]:
 def _moves(ports: _Ports, cycle: dict[str, int]) -> set[str]:
     names = (f"{prefix}_{channel}" for prefix in ports for channel in _CHANNELS)
     return {name for name in names if cycle[f"{name}valid"] and cycle[f"{name}ready"]}
+
+
+def _neighbours(
+    moves: list[set[str]], trace: Trace
+) -> Iterator[tuple[set[str], dict[str, int], dict[str, int]]]:
+    return zip(moves, trace.cycles, [trace.cycles[0], *trace.cycles], strict=False)
 
 
 def _shown(telling: list[bool], start: int) -> list[int | None]:

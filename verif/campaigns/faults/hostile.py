@@ -86,9 +86,15 @@ class _Attack:
         }
         self.kind = self.rng.choice(list(ways))
         self._ways = ways
-        blocks = [self.hostile, f"{self.hostile}_message", "dev_window", "host_window"]
-        blocks += [f"{name}_owner" for name in DIRECTIONS if self._owner_bits]
-        self._own = [placed for placed in self.machine.registers.placed() if placed.instance in blocks]
+        self._own = [
+            placed
+            for placed in self.machine.registers.placed()
+            if placed.instance
+            in (self.hostile, f"{self.hostile}_message", "dev_window", "host_window", *self._owner_blocks())
+        ]
+
+    def _owner_blocks(self) -> tuple[str, ...]:
+        return tuple(f"{name}_owner" for name in DIRECTIONS) if self._owner_bits else ()
 
     def verdict(self) -> Verdict:
         self._prepare()

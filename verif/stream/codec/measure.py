@@ -160,7 +160,7 @@ def _view(design: CodecDesign, trace: Trace) -> View:
     rows = {
         raw: [beat_row(packets[raw], lambda beat: speller.beat(beat.data, beat.keep, beat.last))],
         coded: [Row("windows", windows)],
-        "m_report": [report_row(packets["m_report"], _report, lambda data: _ERRORS.get(data >> 96, ""))],
+        "m_report": [report_row(packets["m_report"], _report, _error)],
     }
     return stream_view(trace, titles, rows, lines_of(trace, ("values",), GTKWColor.yellow), tensors)
 
@@ -180,6 +180,10 @@ def _passage(design: CodecDesign, beats: Sequence[Beat], bits: int) -> Passage:
 def _report(data: int) -> str:
     """The words that came in and went out; longer words would not fit into the box of a cycle."""
     return f"{data & 0xFFFFFFFF} → {data >> 32 & 0xFFFFFFFF}"
+
+
+def _error(data: int) -> str:
+    return _ERRORS.get(data >> 96, "")
 
 
 def _diagram(design: CodecDesign, trace: Trace) -> dict[str, object]:

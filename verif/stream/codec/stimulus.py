@@ -101,7 +101,7 @@ class Speller:
         if self._raw:
             letters = self._raw_letters(words_from_bytes(whole, form))
         else:
-            letters = "".join(map(self._stream_letter, stream_from_bytes(whole, form).tolist()))
+            letters = self._stream_letters(stream_from_bytes(whole, form))
         if last:
             self._restart()
         if lanes <= _SPELT_LANES:
@@ -112,6 +112,9 @@ class Speller:
     def _raw_letters(self, words: Words) -> str:
         form = self._config.format
         return "".join("L" if stored else "." for stored in model_of(form).stored(words, form))
+
+    def _stream_letters(self, words: Words) -> str:
+        return "".join(map(self._stream_letter, words.tolist()))
 
     def _stream_letter(self, word: int) -> str:
         form = self._config.format
@@ -358,19 +361,19 @@ def _cost(words: Words, config: CodecConfig, header_parts: int, limits: Limits |
     return -(-(int(load.sum()) + masks * form.mask_words) // config.units) + more + masks
 
 
+def _packing_cost(words: Words, config: CodecConfig) -> int:
+    return packing_cycles(model_of(config.format).stream_words_of_each(words, config.format), config)
+
+
 def compress_packet(words: Words, config: CodecConfig) -> CodecPacket:
     result = encode_packet(words, config.format)
-    if config.work_conserving:
-        cost = _cost(words, config, config.header_beats)
-    else:
-        cost = packing_cycles(model_of(config.format).stream_words_of_each(words, config.format), config)
     return CodecPacket(
         beats_of(words, config.format.word_bits, config),
         None,
         beats_of(result.words, config.format.stream_bits, config),
         len(words),
         result.report,
-        cost,
+        _cost(words, config, config.header_beats) if config.work_conserving else _packing_cost(words, config),
     )
 
 

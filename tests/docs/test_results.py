@@ -125,7 +125,7 @@ def test_a_changed_figure_changes_the_page() -> None:
     other = replace(record, figures=record.figures | {"kge": 99.99}, revision="0123abc")
     text = pages(RECORDS | {"compressor": other})["results.md"]
     assert "| compressor | 99.99 |" in text
-    assert "| 0123abc |" in text
+    assert "| 0123abc" in text
 
 
 def test_a_record_says_how_it_was_measured() -> None:

@@ -213,8 +213,7 @@ def test_a_case_runs_again_alone() -> None:
 @pytest.mark.parametrize("channel", ["offload", "prefetch"])
 def test_no_completion_comes_into_the_registers_after_a_soft_reset(channel: str) -> None:
     """In whichever cycle of a descriptor that fails it comes."""
-    wrong = pack(DESCRIPTOR, {"tag": 7})
-    shown = 0
+    wrong, shown = pack(DESCRIPTOR, {"tag": 7}), 0
     with Machine(EngineDesign(), _verilog(), ("+fault=0",)) as machine:
         machine.reset()
         for cycles in range(480):

@@ -67,7 +67,8 @@ def pages(records: Mapping[str, Record]) -> dict[str, str]:
         "f": figures,
         "codecs": codecs,
         "kges": lambda units: figures["engine-0.9" if units == 1 else f"engine-units-{units}"]["kge"],
-        "parts": {name: parts_of(figures[f"profile-{name}"]["breakdown"]) for name in ("minimal", "default")},
+        "parts": {name: parts_of(figures[f"profile-{name}"]["breakdown"]) for name in ("minimal", "default")}
+        | {name: parts_of(figures[f"engine-{name}"]["breakdown"]) for name in ("pairs-4", "pairs-8")},
         "codecs_part": CODECS,
         "crossings": sum(
             row["kge"] for row in figures["engine-clocks"]["breakdown"] if re.search(_CROSSINGS, row["block"])
